@@ -1,0 +1,174 @@
+// Package leases deletes the leader-election leases that retired Istio
+// revisions leave behind (Azure/AKS#5862, istio/istio#61155).
+//
+// It refuses to delete anything unless the mesh is settled on the target, on a
+// cluster that is proven to be the right one; it deletes only leases that
+// mesh.Judge calls orphaned, exactly in the state that was judged; and it
+// writes a record first. A lease that it keeps costs nothing.
+package leases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/mesh-postflight/mesh-postflight/fixers"
+	"github.com/mesh-postflight/mesh-postflight/mesh"
+	"github.com/mesh-postflight/mesh-postflight/mesh/kube"
+)
+
+// Defaults of Options.
+const (
+	// DefaultGrace is how long an orphan must have been silent. A killed
+	// istiod goes on holding its lease for 30 s at most.
+	DefaultGrace = 10 * time.Minute
+	// DefaultMaxDeletions is more than any upgrade leaves behind (two leases
+	// a revision), and few enough to restore by hand.
+	DefaultMaxDeletions = 20
+	// DefaultRecreationWait is within which a live istiod makes a deleted
+	// lease again: it tries every 7.5 s (istio/istio,
+	// pilot/pkg/leaderelection; measured: within 10 s).
+	DefaultRecreationWait = 10 * time.Second
+)
+
+// Options say what a Fixer may do. The zero value of a field is its default.
+type Options struct {
+	// Target is the revision that the pipeline upgraded to. It is required.
+	Target mesh.Revision
+	// Record keeps what is deleted. It is required.
+	Record *fixers.Record
+	// Namespace is the mesh's; kube.MeshNamespace by default.
+	Namespace string
+	// APIServerAliases are further names of the cluster's API server.
+	APIServerAliases []string
+	// Grace is how long an orphan must have been silent.
+	Grace time.Duration
+	// MaxDeletions is the number of orphans above which none is deleted.
+	MaxDeletions int
+	// RecreationWait is the time between the deletions and the last look.
+	RecreationWait time.Duration
+}
+
+// Fixer deletes orphaned election leases. Its methods may be called
+// concurrently.
+type Fixer struct {
+	gate    fixers.Gate
+	reader  *kube.Reader
+	deleter coordinationv1.LeaseInterface
+	options Options
+}
+
+var _ fixers.Fixer = (*Fixer)(nil)
+
+// New returns a fixer for the cluster of cfg, whose installation source knows.
+// It connects to nothing yet. The only change that its clients can make is to
+// delete a Lease in the mesh's namespace.
+func New(source fixers.InstallationReader, cfg *rest.Config, options Options) (*Fixer, error) {
+	if options.Target == "" || options.Record == nil {
+		return nil, errors.New("a lease fixer needs a target revision and a record")
+	}
+	options = withDefaults(options)
+	reader, err := kube.NewReader(cfg, options.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	client, err := coordinationv1.NewForConfig(kube.Unthrottled(kube.LeaseDeleter(cfg, options.Namespace)))
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", cfg.Host, err)
+	}
+	return &Fixer{
+		gate:    fixers.Gate{Source: source, Cluster: reader, Target: options.Target, APIServerAliases: options.APIServerAliases},
+		reader:  reader,
+		deleter: client.Leases(options.Namespace),
+		options: options,
+	}, nil
+}
+
+func withDefaults(o Options) Options {
+	if o.Namespace == "" {
+		o.Namespace = kube.MeshNamespace
+	}
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.MaxDeletions == 0 {
+		o.MaxDeletions = DefaultMaxDeletions
+	}
+	if o.RecreationWait == 0 {
+		o.RecreationWait = DefaultRecreationWait
+	}
+	return o
+}
+
+// Fix implements fixers.Fixer.
+func (f *Fixer) Fix(ctx context.Context) (outcome fixers.Outcome, err error) {
+	plan, err := f.prepare(ctx, &outcome)
+	if err != nil {
+		if !errors.Is(err, fixers.ErrRefused) {
+			outcome.Error = err.Error()
+		}
+		return outcome, err
+	}
+	if len(plan.delete) == 0 {
+		return outcome, nil
+	}
+	return f.apply(ctx, plan, outcome)
+}
+
+// prepare does all that comes before a deletion: gate, plan, limit, record, and
+// the gate once more, since the world may have moved meanwhile.
+func (f *Fixer) prepare(ctx context.Context, outcome *fixers.Outcome) (plan, error) {
+	installation, err := f.pass(ctx, outcome)
+	if err != nil {
+		return plan{}, err
+	}
+	plan, err := f.plan(ctx, installation)
+	if err != nil {
+		return plan, err
+	}
+	outcome.Results = plan.kept()
+	if n := len(plan.delete); n > f.options.MaxDeletions {
+		return plan, f.refuseAll(outcome, plan, fmt.Sprintf("there are %d orphaned leases, and one run may delete at most %d (--max-deletions)", n, f.options.MaxDeletions))
+	}
+	if outcome.AuditFile, err = f.record(plan, outcome); err != nil {
+		return plan, fmt.Errorf("nothing was deleted: %w", err)
+	}
+	if len(plan.delete) > 0 {
+		_, err = f.pass(ctx, outcome)
+	}
+	return plan, err
+}
+
+// pass checks the gate, and turns reasons into a refusal.
+func (f *Fixer) pass(ctx context.Context, outcome *fixers.Outcome) (mesh.Installation, error) {
+	installation, reasons, err := f.gate.Check(ctx)
+	if err != nil {
+		return installation, err
+	}
+	if len(reasons) > 0 {
+		return installation, refuse(outcome, reasons...)
+	}
+	return installation, nil
+}
+
+func refuse(outcome *fixers.Outcome, reasons ...string) error {
+	outcome.Refused = append(outcome.Refused, reasons...)
+	return fmt.Errorf("%w: %s", fixers.ErrRefused, strings.Join(reasons, "; "))
+}
+
+// refuseAll keeps what was to be deleted, and records that.
+func (f *Fixer) refuseAll(outcome *fixers.Outcome, plan plan, reason string) error {
+	refusal := refuse(outcome, reason)
+	for _, j := range plan.delete {
+		outcome.Results = append(outcome.Results, result(j, fixers.Kept, reason))
+	}
+	path, err := f.options.Record.Audit(decisions(slices.Concat(plan.keep, plan.delete), "keep", string(fixers.Kept))...)
+	outcome.AuditFile = path
+	return errors.Join(refusal, err)
+}

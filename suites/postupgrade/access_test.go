@@ -1,0 +1,40 @@
+package postupgrade
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mesh-postflight/mesh-postflight/suites/matchers"
+)
+
+var _ = Describe("Access", Label(labelAccess), SpecPriority(1), func() {
+	It("includes every permission that the chosen mode needs", SpecTimeout(timeouts.Spec), func(ctx SpecContext) {
+		needed := env.cluster.ReadPermissions()
+		if env.fix {
+			needed = append(needed, env.cluster.DeletePermissions()...)
+		}
+		read, cancel := context.WithTimeout(ctx, timeouts.Read)
+		defer cancel()
+		missing, err := env.cluster.Missing(read, needed)
+		if err != nil {
+			couldNotVerify("this identity's permissions", err)
+		}
+		var rules []string
+		for _, p := range missing {
+			rules = append(rules, p.String())
+		}
+		Expect(rules).To(BeEmpty(), func() string {
+			return "This identity lacks permissions on the cluster. Add these rules (see docs/permissions):\n    " + strings.Join(rules, "\n    ")
+		})
+	})
+
+	It("leads to the cluster that ARM describes", SpecTimeout(timeouts.Spec), func(ctx SpecContext) {
+		installation := env.readInstallation(ctx)
+		Expect(env.cluster.APIServer()).To(matchers.BeAPIServerOf(installation, env.apiServerNames),
+			"A verdict on one cluster by the facts of another is worthless: nothing was judged by it, and --fix deletes nothing.\n"+
+				"Use the kubeconfig of the cluster in --cluster-id; where its API server has a name that ARM does not list, vouch for it with --api-server-name.")
+	})
+})

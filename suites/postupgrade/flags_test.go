@@ -1,0 +1,76 @@
+package postupgrade
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mesh-postflight/mesh-postflight/fixers/leases"
+	"github.com/mesh-postflight/mesh-postflight/mesh/aks"
+)
+
+// flags are the suite's own, before they are judged.
+type flags struct {
+	clusterID, targetRevision string
+	kubeconfig, context       string
+	fix, advisory             bool
+	armEndpoint, cloud        string
+	artifacts                 string
+	leaseGrace                time.Duration
+	maxDeletions              int
+	apiServerNames            []string
+}
+
+// registerFlags adds the suite's flags. Those that have an environment variable
+// take their default from it.
+func registerFlags(set *flag.FlagSet) *flags {
+	f := &flags{}
+	set.StringVar(&f.clusterID, "cluster-id", os.Getenv("POSTFLIGHT_CLUSTER_ID"), "ARM resource `ID` of the managed cluster (POSTFLIGHT_CLUSTER_ID)")
+	set.StringVar(&f.targetRevision, "target-revision", os.Getenv("POSTFLIGHT_TARGET_REVISION"), "the `revision` that must be the only one, such as asm-1-29 (POSTFLIGHT_TARGET_REVISION)")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "`file` with the cluster's API server and credentials (KUBECONFIG); needed with --fix")
+	set.StringVar(&f.context, "context", "", "`name` of the kubeconfig's context, if not its current one")
+	set.BoolVar(&f.fix, "fix", false, "repair what fails: delete the orphaned leases")
+	set.BoolVar(&f.advisory, "advisory", false, "report findings and read errors as warnings, and exit 0")
+	set.StringVar(&f.armEndpoint, "arm-endpoint", os.Getenv("POSTFLIGHT_ARM_ENDPOINT"), "`URL` of a faked ARM on a loopback address (POSTFLIGHT_ARM_ENDPOINT)")
+	set.StringVar(&f.cloud, "cloud", os.Getenv("AZURE_CLOUD"), "the Azure `cloud`: "+strings.Join(aks.Clouds(), ", ")+" (AZURE_CLOUD; default "+aks.Clouds()[0]+")")
+	set.StringVar(&f.artifacts, "artifacts", firstNonEmpty(os.Getenv("ARTIFACTS"), os.Getenv("ARTIFACT_DIR")), "`folder` for the summary and the record of deletions (ARTIFACTS, ARTIFACT_DIR; with --fix by default ./postflight-artifacts)")
+	set.DurationVar(&f.leaseGrace, "lease-grace", leases.DefaultGrace, "how long an orphan must have been silent")
+	set.IntVar(&f.maxDeletions, "max-deletions", leases.DefaultMaxDeletions, "delete nothing if there are more orphans than this")
+	set.Func("api-server-name", "another `name` of the cluster's API server that ARM does not list; may be repeated", func(name string) error {
+		f.apiServerNames = append(f.apiServerNames, name)
+		return nil
+	})
+	return f
+}
+
+// usage prints the suite's flags, then all others.
+func usage(set *flag.FlagSet) {
+	ours, rest := flag.NewFlagSet("", flag.ContinueOnError), flag.NewFlagSet("", flag.ContinueOnError)
+	known := flag.NewFlagSet("", flag.ContinueOnError)
+	registerFlags(known)
+	set.VisitAll(func(f *flag.Flag) {
+		into := rest
+		if known.Lookup(f.Name) != nil {
+			into = ours
+		}
+		into.Var(f.Value, f.Name, f.Usage)
+		into.Lookup(f.Name).DefValue = f.DefValue
+	})
+	fmt.Fprint(set.Output(), "mesh-postflight: verifies a cluster after an Istio revision upgrade.\n\n")
+	ours.SetOutput(set.Output())
+	ours.PrintDefaults()
+	fmt.Fprint(set.Output(), "\nPaths are relative to the working folder; `ginkgo run` works in the suite's folder, so give it absolute ones.\n\nFlags of Ginkgo and of Go's test runner:\n\n")
+	rest.SetOutput(set.Output())
+	rest.PrintDefaults()
+}
+
+func firstNonEmpty(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

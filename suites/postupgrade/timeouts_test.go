@@ -1,0 +1,20 @@
+package postupgrade
+
+import "time"
+
+// timeouts are all that the suite waits for. The wait for a recreated lease is
+// the fixer's: leases.DefaultRecreationWait.
+var timeouts = struct {
+	// Read bounds one reading of ARM or the cluster, with its retries. ARM's
+	// own answer comes back in less (mesh/aks), so that it can be told.
+	Read time.Duration
+	// Spec bounds a spec that only reads.
+	Spec time.Duration
+	// Fix bounds a spec that may repair: two readings of everything, the
+	// deletions, and the wait for what comes back.
+	Fix time.Duration
+}{
+	Read: 2 * time.Minute,
+	Spec: 5 * time.Minute,
+	Fix:  15 * time.Minute,
+}

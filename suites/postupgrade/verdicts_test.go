@@ -1,0 +1,110 @@
+package postupgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mesh-postflight/mesh-postflight/fixers"
+)
+
+// Names of the report entries by which a verdict travels into Ginkgo's JUnit
+// and JSON reports, and into our summary.
+const (
+	// entryFinding has a finding.
+	entryFinding = "finding"
+	// entryOutcome has a fixers.Outcome.
+	entryOutcome = "outcome"
+	// entryUnverified has the reason for which nothing could be judged.
+	entryUnverified = "unverified"
+	// entryWarning has the failure that --advisory made a warning.
+	entryWarning = "warning"
+)
+
+// fail ends the spec as failed, or with --advisory as skipped with a warning.
+func fail(message string, callerSkip ...int) {
+	skip := 1
+	if len(callerSkip) > 0 {
+		skip += callerSkip[0]
+	}
+	if env.advisory {
+		AddReportEntry(entryWarning, message, ReportEntryVisibilityNever)
+		Skip("WARNING (--advisory)\n"+message, skip)
+	}
+	Fail(message, skip)
+}
+
+// couldNotVerify ends the spec because what it judges could not be read. That
+// is never a finding, and never calls a fixer.
+func couldNotVerify(what string, err error) {
+	GinkgoHelper()
+	message := fmt.Sprintf("Could not verify %s: %v", what, err)
+	AddReportEntry(entryUnverified, message, ReportEntryVisibilityNever)
+	fail(message)
+}
+
+// expectOrFix makes the assertions in check. When one that is made through g
+// fails and --fix was given, it calls fix, records the outcome as a report
+// entry, and makes them once more, for good, on a cluster that is read again.
+// Nothing else that ends a spec (a panic, a time-out, an interrupt, an error
+// while reading) calls a fixer.
+func expectOrFix(ctx context.Context, fix func(context.Context) (fixers.Outcome, error), check func(g Gomega, e *environment)) {
+	GinkgoHelper()
+	failure := attempt(func(g Gomega) { check(g, env) })
+	switch {
+	case failure == "":
+		return
+	case !env.fix:
+		fail(failure)
+	}
+	By("fixing what the assertion found")
+	outcome, err := fix(ctx)
+	AddReportEntry(entryOutcome, outcome, ReportEntryVisibilityNever)
+	if errors.Is(err, fixers.ErrRefused) || outcome.Error != "" {
+		fail(failure + "\n\n" + didNotFix(outcome))
+	}
+	if remaining := attempt(func(g Gomega) { check(g, env.afresh()) }); remaining != "" {
+		fail(remaining + "\n\n" + didNotFix(outcome))
+	}
+}
+
+// attempt returns the first failure that check made through its g, or the empty
+// string.
+func attempt(check func(g Gomega)) (failure string) {
+	type verdict string
+	defer func() {
+		if raised := recover(); raised != nil {
+			v, ours := raised.(verdict)
+			if !ours {
+				panic(raised)
+			}
+			failure = string(v)
+		}
+	}()
+	check(NewGomega(func(message string, _ ...int) { panic(verdict(message)) }))
+	return ""
+}
+
+// didNotFix says why something is left, after --fix.
+func didNotFix(o fixers.Outcome) string {
+	text := "--fix did not repair this:"
+	if len(o.Refused) > 0 {
+		text = "--fix was refused and deleted nothing:"
+	}
+	reasons := slices.Clone(o.Refused)
+	for _, r := range o.Results {
+		reasons = append(reasons, fmt.Sprintf("%s: %s: %s", r.Object, r.Action, r.Why))
+	}
+	if o.Error != "" {
+		reasons = append(reasons, strings.Split("error: "+o.Error, "\n")...)
+	}
+	if len(reasons) == 0 {
+		reasons = append(reasons, "it found nothing of it that it may delete")
+	}
+	return text + "\n    " + strings.Join(reasons, "\n    ")
+}
