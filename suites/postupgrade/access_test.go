@@ -27,7 +27,7 @@ var _ = Describe("Access", Label(labelAccess), SpecPriority(1), func() {
 			rules = append(rules, p.String())
 		}
 		Expect(rules).To(BeEmpty(), func() string {
-			return "This identity lacks permissions on the cluster. Add these rules (see docs/permissions):\n    " + strings.Join(rules, "\n    ")
+			return "This identity lacks permissions on the cluster. Add these rules (see docs/permissions):\n    " + strings.Join(rules, "\n    ") + "\n"
 		})
 	})
 
@@ -35,6 +35,6 @@ var _ = Describe("Access", Label(labelAccess), SpecPriority(1), func() {
 		installation := env.readInstallation(ctx)
 		Expect(env.cluster.APIServer()).To(matchers.BeAPIServerOf(installation, env.apiServerNames),
 			"A verdict on one cluster by the facts of another is worthless: nothing was judged by it, and --fix deletes nothing.\n"+
-				"Use the kubeconfig of the cluster in --cluster-id; where its API server has a name that ARM does not list, vouch for it with --api-server-name.")
+				"Use the kubeconfig of the cluster in --cluster-id; where its API server has a name that ARM does not list, vouch for it with --api-server-name.\n")
 	})
 })

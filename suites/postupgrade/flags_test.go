@@ -45,25 +45,14 @@ func registerFlags(set *flag.FlagSet) *flags {
 	return f
 }
 
-// usage prints the suite's flags, then all others.
-func usage(set *flag.FlagSet) {
-	ours, rest := flag.NewFlagSet("", flag.ContinueOnError), flag.NewFlagSet("", flag.ContinueOnError)
-	known := flag.NewFlagSet("", flag.ContinueOnError)
-	registerFlags(known)
-	set.VisitAll(func(f *flag.Flag) {
-		into := rest
-		if known.Lookup(f.Name) != nil {
-			into = ours
-		}
-		into.Var(f.Value, f.Name, f.Usage)
-		into.Lookup(f.Name).DefValue = f.DefValue
-	})
-	fmt.Fprint(set.Output(), "mesh-postflight: verifies a cluster after an Istio revision upgrade.\n\n")
-	ours.SetOutput(set.Output())
+// usage prints the suite's flags, then, by Ginkgo's own usage, all others.
+func usage(others func()) {
+	ours := flag.NewFlagSet("", flag.ContinueOnError)
+	registerFlags(ours)
+	fmt.Fprint(ours.Output(), "mesh-postflight: verifies a cluster after an Istio revision upgrade.\n\n")
 	ours.PrintDefaults()
-	fmt.Fprint(set.Output(), "\nPaths are relative to the working folder; `ginkgo run` works in the suite's folder, so give it absolute ones.\n\nFlags of Ginkgo and of Go's test runner:\n\n")
-	rest.SetOutput(set.Output())
-	rest.PrintDefaults()
+	fmt.Fprint(ours.Output(), "\nPaths are relative to the working folder; `ginkgo run` works in the suite's folder, so give it absolute ones.\n\n")
+	others()
 }
 
 func firstNonEmpty(values ...string) string {

@@ -11,7 +11,7 @@ import (
 var _ = Describe("The mesh's installation", Label(labelStability), func() {
 	expectMet := func(ctx SpecContext, c mesh.Condition, remedy string) {
 		GinkgoHelper()
-		Expect(env.readInstallation(ctx)).To(matchers.Meet(c, env.target), remedy)
+		Expect(env.readInstallation(ctx)).To(matchers.Meet(c, env.target), remedy+"\n")
 	}
 
 	It("has been provisioned", SpecTimeout(timeouts.Spec), func(ctx SpecContext) {

@@ -34,7 +34,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flag.Usage = func() { usage(flag.CommandLine) }
+	ginkgos := flag.CommandLine.Usage
+	flag.CommandLine.Usage = func() { usage(ginkgos) }
 	flag.Parse()
 	var err error
 	if env, err = newEnvironment(options, flag.Args()); err != nil {

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/mesh-postflight/mesh-postflight/fixers"
+	"github.com/mesh-postflight/mesh-postflight/suites/hook"
 )
 
 // Names of the report entries by which a verdict travels into Ginkgo's JUnit
@@ -55,7 +56,7 @@ func couldNotVerify(what string, err error) {
 // while reading) calls a fixer.
 func expectOrFix(ctx context.Context, fix func(context.Context) (fixers.Outcome, error), check func(g Gomega, e *environment)) {
 	GinkgoHelper()
-	failure := attempt(func(g Gomega) { check(g, env) })
+	failure := hook.Attempt(func(g Gomega) { check(g, env) })
 	switch {
 	case failure == "":
 		return
@@ -68,26 +69,9 @@ func expectOrFix(ctx context.Context, fix func(context.Context) (fixers.Outcome,
 	if errors.Is(err, fixers.ErrRefused) || outcome.Error != "" {
 		fail(failure + "\n\n" + didNotFix(outcome))
 	}
-	if remaining := attempt(func(g Gomega) { check(g, env.afresh()) }); remaining != "" {
+	if remaining := hook.Attempt(func(g Gomega) { check(g, env.afresh()) }); remaining != "" {
 		fail(remaining + "\n\n" + didNotFix(outcome))
 	}
-}
-
-// attempt returns the first failure that check made through its g, or the empty
-// string.
-func attempt(check func(g Gomega)) (failure string) {
-	type verdict string
-	defer func() {
-		if raised := recover(); raised != nil {
-			v, ours := raised.(verdict)
-			if !ours {
-				panic(raised)
-			}
-			failure = string(v)
-		}
-	}()
-	check(NewGomega(func(message string, _ ...int) { panic(verdict(message)) }))
-	return ""
 }
 
 // didNotFix says why something is left, after --fix.

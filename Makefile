@@ -1,0 +1,57 @@
+# Everything that a person or a pipeline runs here. `make help` lists it.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+# Built fixtures and the compiled suite; ignored by git.
+BUILT := .built
+# How many embedded clusters rehearse at the same time (about 300 MiB each).
+PROCS ?= 4
+# For example RACE=-race, where a C compiler is at hand.
+RACE ?=
+GINKGO := go tool ginkgo run --no-color --randomize-all --fail-on-pending --fail-on-empty --keep-going --poll-progress-after=2m
+
+# The two suites are run by Ginkgo, not by a bare go test.
+UNITS = $$(go list ./... | grep -v -e /suites/postupgrade$$ -e /suites/rehearsal$$)
+
+.PHONY: help demo test check unit rehearse suite stage outline bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##  The two commands of the README
+
+demo: suite ## Show the main job on a throwaway cluster: find, fix, pass (about 6 minutes the first time)
+	@go run ./fixtures/stage --scenario retired-leases -- sh fixtures/stage/demo.sh $(BUILT)/postupgrade.test
+
+test: check unit rehearse ## Everything that must hold: checks, unit tests, rehearsals on the embedded cluster
+
+##  Parts of them
+
+check: ## gofmt, vet, staticcheck
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+unit: ## Unit tests
+	go test $(RACE) $(UNITS)
+
+rehearse: ## Rehearsals on embedded clusters
+	$(GINKGO) --procs=$(PROCS) ./suites/rehearsal
+
+suite: ## Compile the post-upgrade suite into .built/postupgrade.test
+	@echo "compiling the post-upgrade suite" >&2
+	@go test -c -o $(BUILT)/postupgrade.test ./suites/postupgrade
+
+##  By hand
+
+stage: ## Keep a stage up until Ctrl-C, and print the variables that lead to it
+	go run ./fixtures/stage --scenario retired-leases
+
+outline: ## Print the specs of the post-upgrade suite
+	@for f in suites/postupgrade/*_test.go; do go tool ginkgo outline --format indent $$f 2>/dev/null; done | cut -d, -f1,2
+
+bench: ## Rates of deleting and verifying, beside the plain ways
+	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./suites/benchmark
+
+clean: ## Remove everything that was built
+	rm -rf $(BUILT) postflight-artifacts

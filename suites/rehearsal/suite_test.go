@@ -1,0 +1,85 @@
+// Package rehearsal verifies the verifier: it stages what an upgrade leaves
+// behind, runs the compiled post-upgrade suite as a pipeline would, and judges
+// its exit code, its reports and what is left in the cluster.
+package rehearsal
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mesh-postflight/mesh-postflight/fixtures/clusters"
+)
+
+var clusterKind = flag.String("cluster", "embedded", "the kind of cluster to rehearse on: "+strings.Join(clusters.Kinds(), ", "))
+
+// timeouts are all that the rehearsals wait for.
+var timeouts = struct {
+	// Build bounds compiling the suite, and the control plane on first use.
+	Build time.Duration
+	// Cluster bounds starting or stopping a cluster.
+	Cluster time.Duration
+	// Rehearsal bounds one rehearsal: a few runs of the suite.
+	Rehearsal time.Duration
+	// Propagation is how long the API server may take to act on a new role or
+	// policy.
+	Propagation time.Duration
+}{Build: 20 * time.Minute, Cluster: 5 * time.Minute, Rehearsal: 3 * time.Minute, Propagation: 30 * time.Second}
+
+var (
+	// suiteBinary is the compiled post-upgrade suite.
+	suiteBinary string
+	// cluster is the throwaway cluster of this process. Its scenarios come one
+	// after the other.
+	cluster *clusters.Cluster
+)
+
+func TestRehearsal(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Rehearsals of the post-upgrade suite")
+}
+
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	dir, err := os.MkdirTemp("", "mesh-postflight-rehearsal-")
+	Expect(err).NotTo(HaveOccurred(), "make a folder for the compiled suite")
+	binary := filepath.Join(dir, "postupgrade.test")
+	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, "../postupgrade").CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "compile the post-upgrade suite:\n%s", out)
+	if *clusterKind == "embedded" {
+		// Built once here, not by every process at the same time.
+		first := startCluster(ctx)
+		Expect(first.Stop(ctx)).To(Succeed(), "stop the first cluster")
+	}
+	return []byte(binary)
+}, func(ctx SpecContext, binary []byte) {
+	suiteBinary = string(binary)
+	cluster = startCluster(ctx)
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(cluster.Stop(ctx)).To(Succeed(), "stop the cluster")
+	}, NodeTimeout(timeouts.Cluster))
+	createIdentities(ctx)
+}, NodeTimeout(timeouts.Build))
+
+var _ = SynchronizedAfterSuite(func() {}, func() {
+	if suiteBinary != "" {
+		Expect(os.RemoveAll(filepath.Dir(suiteBinary))).To(Succeed(), "remove the compiled suite")
+	}
+})
+
+func startCluster(ctx context.Context) *clusters.Cluster {
+	GinkgoHelper()
+	provider, err := clusters.New(*clusterKind, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred(), "choose the cluster")
+	started, err := clusters.Start(ctx, provider, fmt.Sprintf("rehearsal-%d-%d", os.Getpid(), GinkgoParallelProcess()))
+	Expect(err).NotTo(HaveOccurred(), "start the cluster")
+	return started
+}
