@@ -51,7 +51,8 @@ outline: ## Print the specs of the post-upgrade suite
 	@for f in suites/postupgrade/*_test.go; do go tool ginkgo outline --format indent $$f 2>/dev/null; done | cut -d, -f1,2
 
 bench: ## Rates of deleting and verifying, beside the plain ways
-	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./suites/benchmark
+	go test -run '^$$' -bench Delete -benchtime 1x -timeout 30m ./suites/benchmark
+	go test -run '^$$' -bench Verify -benchtime 20x -timeout 30m ./suites/benchmark
 
 clean: ## Remove everything that was built
 	rm -rf $(BUILT) postflight-artifacts
