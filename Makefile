@@ -13,7 +13,7 @@ GINKGO := go tool ginkgo run --no-color --randomize-all --fail-on-pending --fail
 # The two suites are run by Ginkgo, not by a bare go test.
 UNITS = $$(go list ./... | grep -v -e /suites/postupgrade$$ -e /suites/rehearsal$$)
 
-.PHONY: help demo test check unit rehearse suite stage outline bench clean
+.PHONY: help demo test check unit rehearse rehearse-kind suite stage outline bench docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ unit: ## Unit tests
 rehearse: ## Rehearsals on embedded clusters
 	$(GINKGO) --procs=$(PROCS) ./suites/rehearsal
 
+rehearse-kind: ## Rehearsals on a kind cluster, which needs a container engine (KIND_NODE_IMAGE: another node image)
+	$(GINKGO) ./suites/rehearsal -- --cluster kind
+
 suite: ## Compile the post-upgrade suite into .built/postupgrade.test
 	@echo "compiling the post-upgrade suite" >&2
 	@go test -c -o $(BUILT)/postupgrade.test ./suites/postupgrade
@@ -53,6 +56,9 @@ outline: ## Print the specs of the post-upgrade suite
 bench: ## Rates of deleting and verifying, beside the plain ways
 	go test -run '^$$' -bench Delete -benchtime 1x -timeout 30m ./suites/benchmark
 	go test -run '^$$' -bench Verify -benchtime 20x -timeout 30m ./suites/benchmark
+
+docs: ## Write docs/rehearsals.md anew from the table of rehearsals
+	$(GINKGO) --focus 'docs/rehearsals.md' ./suites/rehearsal -- --update-docs
 
 clean: ## Remove everything that was built
 	rm -rf $(BUILT) postflight-artifacts

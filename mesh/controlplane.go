@@ -13,19 +13,27 @@ type ControlPlane struct {
 	Desired    int32 `json:"desired"`
 	Updated    int32 `json:"updated"`
 	Ready      int32 `json:"ready"`
+	Available  int32 `json:"available"`
+	// Total counts the replicas of older templates, too.
+	Total int32 `json:"total"`
+	// Deleting is true when a deletion has been asked for.
+	Deleting bool `json:"deleting,omitempty"`
 }
 
 // NotRolledOut returns why the Deployment is not rolled out, or the empty
-// string when it is: its generation is observed, and as many replicas are
-// updated and ready as are desired, of which there is at least one.
+// string when it is, as `kubectl rollout status` judges: its generation is
+// observed, and as many replicas are updated, ready and available as are
+// desired, of which there is at least one, with none of an older template left.
 func (c ControlPlane) NotRolledOut() string {
 	switch {
 	case c.Observed < c.Generation:
 		return fmt.Sprintf("generation %d is not observed yet (observed: %d)", c.Generation, c.Observed)
+	case c.Deleting:
+		return "it is being deleted"
 	case c.Desired < 1:
 		return "no replica is desired"
-	case c.Updated != c.Desired || c.Ready != c.Desired:
-		return fmt.Sprintf("desired %d, updated %d, ready %d", c.Desired, c.Updated, c.Ready)
+	case c.Updated != c.Desired || c.Ready != c.Desired || c.Available != c.Desired || c.Total != c.Desired:
+		return fmt.Sprintf("desired %d, updated %d, ready %d, available %d, in all %d", c.Desired, c.Updated, c.Ready, c.Available, c.Total)
 	}
 	return ""
 }

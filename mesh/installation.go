@@ -91,13 +91,13 @@ func (i Installation) notProvisioned() string {
 		if i.PowerState == "" || i.PowerState == "Running" {
 			return ""
 		}
-		return fmt.Sprintf("provisioning state is Succeeded, but power state is %s", i.PowerState)
+		return fmt.Sprintf("provisioning state is Succeeded, but power state is %s", Printable(i.PowerState))
 	case "":
 		return "ARM names no provisioning state"
 	case "Failed", "Canceled":
 		return fmt.Sprintf("provisioning state is %s: the last operation on the cluster ended without success", i.ProvisioningState)
 	}
-	return fmt.Sprintf("provisioning state is %s", i.ProvisioningState)
+	return "provisioning state is " + Printable(i.ProvisioningState)
 }
 
 func (i Installation) notOneRevision() string {
@@ -118,9 +118,9 @@ func (i Installation) listed() string {
 	case i.MeshMode == "":
 		return "no service mesh profile"
 	case i.MeshMode != "Istio":
-		return fmt.Sprintf("a service mesh profile of mode %s", i.MeshMode)
+		return fmt.Sprintf("a service mesh profile of mode %s", Printable(i.MeshMode))
 	case len(i.Revisions) == 0:
 		return "no revision"
 	}
-	return strings.Join(i.Revisions, ", ")
+	return Printable(strings.Join(i.Revisions, ", "))
 }

@@ -104,7 +104,7 @@ func TestAPIServerNotOf(t *testing.T) {
 }
 
 func TestTargetNotRolledOut(t *testing.T) {
-	ready := mesh.ControlPlane{Name: "istiod-asm-1-29", Revision: target, Generation: 3, Observed: 3, Desired: 2, Updated: 2, Ready: 2}
+	ready := mesh.ControlPlane{Name: "istiod-asm-1-29", Revision: target, Generation: 3, Observed: 3, Desired: 2, Updated: 2, Ready: 2, Available: 2, Total: 2}
 	with := func(change func(*mesh.ControlPlane)) []mesh.ControlPlane {
 		c := ready
 		change(&c)
@@ -114,14 +114,18 @@ func TestTargetNotRolledOut(t *testing.T) {
 		planes []mesh.ControlPlane
 		says   string
 	}{
-		"rolled out":            {with(func(*mesh.ControlPlane) {}), ""},
-		"none":                  {nil, "no Deployment istiod-asm-1-29"},
-		"only another":          {with(func(c *mesh.ControlPlane) { c.Revision = "1-29" }), "no Deployment istiod-asm-1-29"},
-		"generation not seen":   {with(func(c *mesh.ControlPlane) { c.Observed = 2 }), "generation 3 is not observed yet"},
-		"none desired":          {with(func(c *mesh.ControlPlane) { c.Desired, c.Updated, c.Ready = 0, 0, 0 }), "no replica is desired"},
-		"not all updated":       {with(func(c *mesh.ControlPlane) { c.Updated = 1 }), "updated 1"},
-		"not all ready":         {with(func(c *mesh.ControlPlane) { c.Ready = 1 }), "ready 1"},
-		"old replicas are left": {with(func(c *mesh.ControlPlane) { c.Ready = 3 }), "ready 3"},
+		"rolled out":          {with(func(*mesh.ControlPlane) {}), ""},
+		"none":                {nil, "no Deployment istiod-asm-1-29"},
+		"only another":        {with(func(c *mesh.ControlPlane) { c.Revision = "1-29" }), "no Deployment istiod-asm-1-29"},
+		"generation not seen": {with(func(c *mesh.ControlPlane) { c.Observed = 2 }), "generation 3 is not observed yet"},
+		"none desired":        {with(func(c *mesh.ControlPlane) { c.Desired, c.Updated, c.Ready = 0, 0, 0 }), "no replica is desired"},
+		"not all updated":     {with(func(c *mesh.ControlPlane) { c.Updated = 1 }), "updated 1"},
+		"not all ready":       {with(func(c *mesh.ControlPlane) { c.Ready = 1 }), "ready 1"},
+		"more are ready":      {with(func(c *mesh.ControlPlane) { c.Ready = 3 }), "ready 3"},
+		"not all available":   {with(func(c *mesh.ControlPlane) { c.Available = 1 }), "available 1"},
+		"being deleted":       {with(func(c *mesh.ControlPlane) { c.Deleting = true }), "being deleted"},
+		// A new template that crashes beside the ready pods of the old one.
+		"old replicas are left": {with(func(c *mesh.ControlPlane) { c.Total = 4 }), "in all 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			why := mesh.TargetNotRolledOut(test.planes, target)

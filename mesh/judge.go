@@ -138,6 +138,9 @@ func (w World) doubts(l Lease) []string {
 	if l.UID == "" || l.ResourceVersion == "" {
 		doubt("it has no UID or no resourceVersion to bind a deletion to")
 	}
+	if l.Coordinated {
+		doubt("its spec has a strategy or a preferred holder, which istiod never writes")
+	}
 	if l.Deleting {
 		doubt("somebody else is deleting it")
 	}
@@ -149,7 +152,7 @@ func (w World) doubts(l Lease) []string {
 func (w World) doubtfulTimes(l Lease) []string {
 	var doubts []string
 	if w.Now.IsZero() {
-		doubts = append(doubts, "the API server's time is not known")
+		doubts = append(doubts, "the API server's time is not known, or differs from this machine's by over a minute")
 	}
 	if l.DurationSeconds == nil {
 		doubts = append(doubts, "it names no lease duration")
@@ -163,9 +166,9 @@ func (w World) doubtfulTimes(l Lease) []string {
 	for _, writer := range l.Writers {
 		switch {
 		case writer.Time == nil:
-			doubts = append(doubts, fmt.Sprintf("the time of the last write by %s is not recorded", writer.Manager))
+			doubts = append(doubts, fmt.Sprintf("the time of the last write by %s is not recorded", Printable(writer.Manager)))
 		case w.future(*writer.Time):
-			doubts = append(doubts, fmt.Sprintf("written by %s at %s, after the API server's time %s", writer.Manager, Stamp(*writer.Time), Stamp(w.Now)))
+			doubts = append(doubts, fmt.Sprintf("written by %s at %s, after the API server's time %s", Printable(writer.Manager), Stamp(*writer.Time), Stamp(w.Now)))
 		}
 	}
 	return doubts
@@ -180,10 +183,10 @@ func (w World) doubtfulHolder(l Lease) []string {
 	}
 	var doubts []string
 	if !istiodPod(*l.Holder, l.Revision) {
-		doubts = append(doubts, fmt.Sprintf("holder %s is not named as an istiod pod of %s: it may run outside this cluster", *l.Holder, l.Revision))
+		doubts = append(doubts, fmt.Sprintf("holder %s is not named as an istiod pod of %s: it may run outside this cluster", Printable(*l.Holder), l.Revision))
 	}
 	if phase, exists := w.Life.Pods[*l.Holder]; exists {
-		doubts = append(doubts, fmt.Sprintf("a pod of the holder's name %s exists (phase %s)", *l.Holder, phase))
+		doubts = append(doubts, fmt.Sprintf("a pod of the holder's name %s exists (phase %s)", Printable(*l.Holder), Printable(phase)))
 	}
 	return doubts
 }
@@ -193,19 +196,19 @@ func (w World) doubtfulHolder(l Lease) []string {
 func foreignMarks(l Lease) []string {
 	var marks []string
 	for _, o := range l.Owners {
-		marks = append(marks, "it has the owner "+o)
+		marks = append(marks, "it has the owner "+Printable(o))
 	}
 	for _, f := range l.Finalizers {
-		marks = append(marks, "it has the finalizer "+f)
+		marks = append(marks, "it has the finalizer "+Printable(f))
 	}
 	for _, k := range sortedKeys(l.Annotations) {
-		marks = append(marks, "it has the annotation "+k)
+		marks = append(marks, "it has the annotation "+Printable(k))
 	}
 	// The labels that istio/istio#61317 proposes are istiod's own if they agree.
 	own := map[string]string{"istio.io/rev": string(l.Revision), "operator.istio.io/component": "Pilot"}
 	for _, k := range sortedKeys(l.Labels) {
 		if want, known := own[k]; !known || l.Labels[k] != want {
-			marks = append(marks, fmt.Sprintf("it has the label %s=%s", k, l.Labels[k]))
+			marks = append(marks, Printable(fmt.Sprintf("it has the label %s=%s", k, l.Labels[k])))
 		}
 	}
 	if len(l.Writers) == 0 {
@@ -213,7 +216,7 @@ func foreignMarks(l Lease) []string {
 	}
 	for _, writer := range l.Writers {
 		if writer.Manager != FieldManager {
-			marks = append(marks, fmt.Sprintf("%s has written it, not only istiod (%s)", writer.Manager, FieldManager))
+			marks = append(marks, fmt.Sprintf("%s has written it, not only istiod (%s)", Printable(writer.Manager), FieldManager))
 		}
 	}
 	return marks
@@ -260,12 +263,12 @@ func (w World) holder(l Lease) string {
 	case *l.Holder == "":
 		return "holder none (released)"
 	case !w.Life.Complete:
-		return fmt.Sprintf("holder %s", *l.Holder)
+		return "holder " + Printable(*l.Holder)
 	}
 	if phase, exists := w.Life.Pods[*l.Holder]; exists {
-		return fmt.Sprintf("holder %s (pod %s)", *l.Holder, phase)
+		return fmt.Sprintf("holder %s (pod %s)", Printable(*l.Holder), Printable(phase))
 	}
-	return fmt.Sprintf("holder %s (no such pod)", *l.Holder)
+	return fmt.Sprintf("holder %s (no such pod)", Printable(*l.Holder))
 }
 
 // Stamp writes a time as messages do: UTC, to the second.

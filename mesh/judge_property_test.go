@@ -109,6 +109,7 @@ func mustKeep(w mesh.World, l mesh.Lease) (reasons []string) {
 		must(!ours, "it has the label %s=%s", k, v)
 	}
 	must(l.Deleting, "somebody deletes it")
+	must(l.Coordinated, "the API server hands it out")
 	must(l.UID == "" || l.ResourceVersion == "", "its deletion could not be bound to its state")
 	return reasons
 }
@@ -158,6 +159,7 @@ func drawLease(t *rapid.T) mesh.Lease {
 		DurationSeconds: usually(t, "duration", ptr(int32(30)), ptr(int32(1)), nil, ptr(int32(7200)), ptr(int32(-1))),
 		Renewed:         drawTime(t, "renewed"),
 		Deleting:        usually(t, "deleting", false, true),
+		Coordinated:     usually(t, "coordinated", false, true),
 		Owners:          usually(t, "owners", nil, []string{"Deployment x"}),
 		Finalizers:      usually(t, "finalizers", nil, []string{"f/x"}),
 		Annotations:     usually(t, "annotations", nil, map[string]string{"leader.istio.io/holder-key": "x"}, map[string]string{"a": ""}),

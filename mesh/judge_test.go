@@ -79,14 +79,16 @@ func TestJudge(t *testing.T) {
 		"written by kubectl too": {func(_ *mesh.World, l *mesh.Lease) {
 			l.Writers = append(l.Writers, mesh.Writer{Manager: "kubectl-edit", Time: ptr(now.Add(-3 * time.Hour))})
 		}, mesh.Unclear, "kubectl-edit has written it"},
-		"writer not recorded":       {func(_ *mesh.World, l *mesh.Lease) { l.Writers = nil }, mesh.Unclear, "no record of who wrote it"},
-		"time of write not told":    {func(_ *mesh.World, l *mesh.Lease) { l.Writers[0].Time = nil }, mesh.Unclear, "is not recorded"},
-		"being deleted":             {func(_ *mesh.World, l *mesh.Lease) { l.Deleting = true }, mesh.Unclear, "somebody else is deleting it"},
-		"no UID":                    {func(_ *mesh.World, l *mesh.Lease) { l.UID = "" }, mesh.Unclear, "no UID"},
-		"no resourceVersion":        {func(_ *mesh.World, l *mesh.Lease) { l.ResourceVersion = "" }, mesh.Unclear, "no resourceVersion"},
-		"not the add-on's revision": {func(_ *mesh.World, l *mesh.Lease) { l.Name, l.Revision = "istio-gateway-deployment-default", "default" }, mesh.Unclear, "has not the form"},
-		"suffix of a live revision": {func(_ *mesh.World, l *mesh.Lease) { l.Name, l.Revision = "istio-gateway-deployment-1-29", "1-29" }, mesh.Unclear, "has not the form"},
-		"facts of another name":     {func(_ *mesh.World, l *mesh.Lease) { l.Name = "istio-gateway-deployment-asm-1-29" }, mesh.Unclear, "its name is not"},
+		"writer not recorded":           {func(_ *mesh.World, l *mesh.Lease) { l.Writers = nil }, mesh.Unclear, "no record of who wrote it"},
+		"time of write not told":        {func(_ *mesh.World, l *mesh.Lease) { l.Writers[0].Time = nil }, mesh.Unclear, "is not recorded"},
+		"coordinated by the API server": {func(_ *mesh.World, l *mesh.Lease) { l.Coordinated = true }, mesh.Unclear, "a strategy or a preferred holder"},
+		"a holder that forges lines":    {func(_ *mesh.World, l *mesh.Lease) { l.Holder = ptr("x\nPASS ##vso[task.complete]") }, mesh.Unclear, `holder x\nPASS # #vso[task.complete] is not named`},
+		"being deleted":                 {func(_ *mesh.World, l *mesh.Lease) { l.Deleting = true }, mesh.Unclear, "somebody else is deleting it"},
+		"no UID":                        {func(_ *mesh.World, l *mesh.Lease) { l.UID = "" }, mesh.Unclear, "no UID"},
+		"no resourceVersion":            {func(_ *mesh.World, l *mesh.Lease) { l.ResourceVersion = "" }, mesh.Unclear, "no resourceVersion"},
+		"not the add-on's revision":     {func(_ *mesh.World, l *mesh.Lease) { l.Name, l.Revision = "istio-gateway-deployment-default", "default" }, mesh.Unclear, "has not the form"},
+		"suffix of a live revision":     {func(_ *mesh.World, l *mesh.Lease) { l.Name, l.Revision = "istio-gateway-deployment-1-29", "1-29" }, mesh.Unclear, "has not the form"},
+		"facts of another name":         {func(_ *mesh.World, l *mesh.Lease) { l.Name = "istio-gateway-deployment-asm-1-29" }, mesh.Unclear, "its name is not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := orphan()

@@ -60,6 +60,9 @@ type Lease struct {
 	DurationSeconds *int32 `json:"durationSeconds"`
 	// Renewed is the last renewal by the holder's clock.
 	Renewed *time.Time `json:"renewed"`
+	// Coordinated is true when the API server hands the lease out (its spec has
+	// a strategy or a preferred holder).
+	Coordinated bool `json:"coordinated,omitempty"`
 	// Writers are all who wrote the object, with the time of their last write
 	// by the API server's clock.
 	Writers []Writer `json:"writers"`

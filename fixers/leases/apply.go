@@ -25,52 +25,47 @@ type deletion struct {
 	judgement mesh.Judgement
 	action    fixers.Action
 	err       error
+	// lost is true when an answer to the request was lost, or was no clear
+	// refusal: it may have been obeyed.
+	lost bool
 }
 
 // apply deletes exactly the plan, looks again, and records the results.
 func (f *Fixer) apply(ctx context.Context, p plan, outcome fixers.Outcome) (fixers.Outcome, error) {
-	deletions := f.deleteAll(ctx, p.delete)
+	deletions, unrecorded := f.deleteAll(ctx, p.delete)
 	looked := f.lookAgain(ctx, deletions)
-	var (
-		results []fixers.Decision
-		errs    []error
-	)
+	var errs []error
 	for _, d := range deletions {
 		outcome.Results = append(outcome.Results, result(d.judgement, d.action, d.why()))
-		results = append(results, decide(d.judgement, "delete", string(d.action), d.err))
 		if d.action != fixers.Kept && d.err != nil {
 			errs = append(errs, fmt.Errorf("delete lease %s: %w", d.judgement.Lease.Name, d.err))
 		}
 	}
-	_, audited := f.options.Record.Audit(results...)
-	if err := errors.Join(looked, audited); err != nil {
+	if err := errors.Join(unrecorded, looked); err != nil {
 		outcome.Error = err.Error()
 		errs = append(errs, err)
 	}
 	return outcome, errors.Join(errs...)
 }
 
-// mayBeDone reports whether the lease may have been deleted at our request: it
-// was, or the answer was lost or no clear refusal.
+// mayBeDone reports whether the lease may be gone, at our request or another's.
 func (d *deletion) mayBeDone() bool {
-	if d.action != fixers.Failed {
-		return d.action == fixers.Deleted
-	}
-	var status apierrors.APIStatus
-	return !errors.As(d.err, &status) || status.Status().Code >= 500
+	return d.action == fixers.Deleted || d.action == fixers.AlreadyGone || d.lost
 }
 
 func (d *deletion) why() string {
 	if d.err != nil {
-		return d.err.Error()
+		return mesh.Printable(d.err.Error())
 	}
 	return fmt.Sprintf("%s: revision %s, %s, renewed %s", d.judgement.Verdict, d.judgement.Lease.Revision, d.judgement.Holder, mesh.Stamp(*d.judgement.Lease.Renewed))
 }
 
 // deleteAll asks for every deletion until ctx ends. Those under way then are
-// finished, so that what became of them is known.
-func (f *Fixer) deleteAll(ctx context.Context, judgements []mesh.Judgement) []*deletion {
-	deletions := make([]*deletion, len(judgements))
+// finished, so that what became of them is known. Each result is in the audit
+// as soon as it is known.
+func (f *Fixer) deleteAll(ctx context.Context, judgements []mesh.Judgement) (deletions []*deletion, unrecorded error) {
+	deletions = make([]*deletion, len(judgements))
+	unrecordeds := make([]error, len(judgements))
 	var group errgroup.Group
 	group.SetLimit(workers)
 	for i, j := range judgements {
@@ -80,11 +75,17 @@ func (f *Fixer) deleteAll(ctx context.Context, judgements []mesh.Judgement) []*d
 			if d.err = context.Cause(ctx); d.err == nil {
 				f.delete(ctx, d)
 			}
+			unrecordeds[i] = f.audit(d)
 			return nil
 		})
 	}
 	_ = group.Wait() // each deletion has its own error
-	return deletions
+	return deletions, errors.Join(unrecordeds...)
+}
+
+func (f *Fixer) audit(d *deletion) error {
+	_, err := f.options.Record.Audit(decide(d.judgement, "delete", string(d.action), d.err))
+	return err
 }
 
 var errChanged = errors.New("it has changed since it was judged, so somebody may hold it")
@@ -92,12 +93,14 @@ var errChanged = errors.New("it has changed since it was judged, so somebody may
 func (f *Fixer) delete(ctx context.Context, d *deletion) {
 	uid, version := types.UID(d.judgement.Lease.UID), d.judgement.Lease.ResourceVersion
 	err := kube.Retry(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		return f.deleter.Delete(ctx, d.judgement.Lease.Name, metav1.DeleteOptions{
+		err := f.deleter.Delete(ctx, d.judgement.Lease.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		})
+		d.lost = d.lost || unanswered(err)
+		return err
 	})
 	switch {
-	case err == nil:
+	case err == nil, apierrors.IsNotFound(err) && d.lost:
 		d.action = fixers.Deleted
 	case apierrors.IsNotFound(err):
 		d.action = fixers.AlreadyGone
@@ -106,6 +109,16 @@ func (f *Fixer) delete(ctx context.Context, d *deletion) {
 	default:
 		d.action, d.err = fixers.Failed, err
 	}
+}
+
+// unanswered reports whether err leaves open what became of a request: there was
+// no answer, or one of a server in trouble.
+func unanswered(err error) bool {
+	if err == nil {
+		return false
+	}
+	var status apierrors.APIStatus
+	return !errors.As(err, &status) || status.Status().Code >= 500
 }
 
 // lookAgain reads the leases once more, after a live istiod would have made
@@ -123,18 +136,33 @@ func (f *Fixer) lookAgain(ctx context.Context, deletions []*deletion) error {
 	if err != nil {
 		return fmt.Errorf("look for deleted leases again: %w", err)
 	}
-	there := map[string]bool{}
+	there := map[string]string{} // UIDs by name
 	for _, l := range leases.Leases {
-		there[l.Name] = true
+		there[l.Name] = l.UID
 	}
+	var unrecorded []error
 	for _, d := range deletions {
-		switch {
-		case there[d.judgement.Lease.Name] && (d.action == fixers.Deleted || d.action == fixers.AlreadyGone):
-			d.action, d.err = fixers.CameBack, fmt.Errorf("%w: revision %s is not retired, somebody made its lease again", fixers.ErrCameBack, d.judgement.Lease.Revision)
-		case !there[d.judgement.Lease.Name] && d.action == fixers.Failed:
-			// The answer was lost on the way, the deletion was not.
-			d.action, d.err = fixers.AlreadyGone, nil
+		if d.mayBeDone() && d.correct(there[d.judgement.Lease.Name]) {
+			unrecorded = append(unrecorded, f.audit(d))
 		}
 	}
-	return nil
+	return errors.Join(unrecorded...)
+}
+
+// correct sets what became of a lease that may be gone by what is there now
+// under its name: the UID of a lease, or nothing. It reports whether that is
+// news.
+func (d *deletion) correct(uid string) (news bool) {
+	switch {
+	case uid == "" && (d.action == fixers.Failed || d.action == fixers.Kept):
+		// The answer was lost on the way, the deletion was not.
+		d.action, d.err = fixers.Deleted, nil
+	case uid != "" && uid != d.judgement.Lease.UID:
+		d.action, d.err = fixers.CameBack, fmt.Errorf("%w: revision %s is not retired, somebody made its lease again", fixers.ErrCameBack, d.judgement.Lease.Revision)
+	case uid != "" && (d.action == fixers.Deleted || d.action == fixers.AlreadyGone):
+		d.action, d.err = fixers.Failed, errors.New("it is still there, the same object, although the API server said that it was gone")
+	default:
+		return false
+	}
+	return true
 }

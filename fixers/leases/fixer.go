@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -125,6 +124,13 @@ func (f *Fixer) Fix(ctx context.Context) (outcome fixers.Outcome, err error) {
 // the gate once more, since the world may have moved meanwhile.
 func (f *Fixer) prepare(ctx context.Context, outcome *fixers.Outcome) (plan, error) {
 	installation, err := f.pass(ctx, outcome)
+	if errors.Is(err, fixers.ErrRefused) {
+		path, unrecorded := f.options.Record.Audit(fixers.Decision{
+			Object: "every lease", Namespace: f.options.Namespace, Decision: "keep", Result: string(fixers.Kept), Error: err.Error(),
+		})
+		outcome.AuditFile = path
+		return plan{}, errors.Join(err, unrecorded)
+	}
 	if err != nil {
 		return plan{}, err
 	}
@@ -134,15 +140,20 @@ func (f *Fixer) prepare(ctx context.Context, outcome *fixers.Outcome) (plan, err
 	}
 	outcome.Results = plan.kept()
 	if n := len(plan.delete); n > f.options.MaxDeletions {
-		return plan, f.refuseAll(outcome, plan, fmt.Sprintf("there are %d orphaned leases, and one run may delete at most %d (--max-deletions)", n, f.options.MaxDeletions))
+		err := refuse(outcome, fmt.Sprintf("there are %d orphaned leases, and one run may delete at most %d (--max-deletions)", n, f.options.MaxDeletions))
+		return plan, errors.Join(err, f.keepAll(outcome, plan, err, decisions(plan.keep, "keep", string(fixers.Kept))...))
 	}
 	if outcome.AuditFile, err = f.record(plan, outcome); err != nil {
 		return plan, fmt.Errorf("nothing was deleted: %w", err)
 	}
-	if len(plan.delete) > 0 {
-		_, err = f.pass(ctx, outcome)
+	if len(plan.delete) == 0 {
+		return plan, nil
 	}
-	return plan, err
+	if _, err = f.pass(ctx, outcome); err != nil {
+		outcome.RestoreFile = "" // there is nothing to restore
+		return plan, errors.Join(err, f.keepAll(outcome, plan, err))
+	}
+	return plan, nil
 }
 
 // pass checks the gate, and turns reasons into a refusal.
@@ -162,13 +173,14 @@ func refuse(outcome *fixers.Outcome, reasons ...string) error {
 	return fmt.Errorf("%w: %s", fixers.ErrRefused, strings.Join(reasons, "; "))
 }
 
-// refuseAll keeps what was to be deleted, and records that.
-func (f *Fixer) refuseAll(outcome *fixers.Outcome, plan plan, reason string) error {
-	refusal := refuse(outcome, reason)
+// keepAll keeps what was to be deleted, because of a cause, and records that
+// beside what else was kept.
+func (f *Fixer) keepAll(outcome *fixers.Outcome, plan plan, cause error, kept ...fixers.Decision) error {
 	for _, j := range plan.delete {
-		outcome.Results = append(outcome.Results, result(j, fixers.Kept, reason))
+		outcome.Results = append(outcome.Results, result(j, fixers.Kept, mesh.Printable(cause.Error())))
+		kept = append(kept, decide(j, "keep", string(fixers.Kept), cause))
 	}
-	path, err := f.options.Record.Audit(decisions(slices.Concat(plan.keep, plan.delete), "keep", string(fixers.Kept))...)
+	path, err := f.options.Record.Audit(kept...)
 	outcome.AuditFile = path
-	return errors.Join(refusal, err)
+	return err
 }

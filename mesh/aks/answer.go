@@ -4,28 +4,40 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	"github.com/mesh-postflight/mesh-postflight/mesh"
 )
 
-// answerError is what ARM answered, in one line. The SDK's own text of it is a
-// page with the whole body.
-type answerError struct {
+// briefError is an error in one line. The SDK's own text of it is a page, with
+// the whole of ARM's answer or a paragraph for each credential.
+type briefError struct {
 	text  string
-	cause *azcore.ResponseError
+	cause error
 }
 
-func (e *answerError) Error() string { return e.text }
-func (e *answerError) Unwrap() error { return e.cause }
+func (e *briefError) Error() string { return e.text }
+func (e *briefError) Unwrap() error { return e.cause }
 
-// brief returns err with ARM's answer cut to its status, code, message and
-// Retry-After. Any other error comes back as it is.
+// brief returns err in one line, and ARM's answer cut to its status, code,
+// message and Retry-After.
 func brief(err error) error {
+	text := err.Error()
 	var answer *azcore.ResponseError
-	if !errors.As(err, &answer) {
-		return err
+	if errors.As(err, &answer) {
+		text = summary(answer)
+		if answer.RawResponse != nil && answer.RawResponse.Request != nil {
+			// Whoever prints the error in all its parts must find no token.
+			answer.RawResponse.Request.Header.Del("Authorization")
+		}
 	}
+	return &briefError{text: mesh.Printable(strings.Join(strings.Fields(text), " ")), cause: err}
+}
+
+func summary(answer *azcore.ResponseError) string {
 	text := fmt.Sprintf("ARM answered %d", answer.StatusCode)
 	if answer.ErrorCode != "" {
 		text += " " + answer.ErrorCode
@@ -38,7 +50,7 @@ func brief(err error) error {
 			text += " (Retry-After: " + after + ")"
 		}
 	}
-	return &answerError{text: text, cause: answer}
+	return text
 }
 
 // message finds the message in an error body: under "error", as ARM itself

@@ -24,7 +24,7 @@ func ParseClusterID(id string) (ClusterID, error) {
 	}
 	parsed, err := arm.ParseResourceID(id)
 	if err != nil || !strings.EqualFold(parsed.ResourceType.String(), managedClusters) ||
-		parsed.SubscriptionID == "" || parsed.ResourceGroupName == "" || parsed.Name == "" {
+		parsed.Parent.ResourceType.String() != arm.ResourceGroupResourceType.String() || parsed.Name == "" {
 		return ClusterID{}, fmt.Errorf("%q is not the ID of a managed cluster; its form is %s", id, form)
 	}
 	return ClusterID{Subscription: parsed.SubscriptionID, ResourceGroup: parsed.ResourceGroupName, Name: parsed.Name}, nil

@@ -102,13 +102,16 @@ func (r *Reader) facts(p armcontainerservice.ManagedClusterProperties) mesh.Inst
 func (r *Reader) upgrade(ctx context.Context) (string, error) {
 	pages := r.client.NewListMeshUpgradeProfilesPager(r.id.ResourceGroup, r.id.Name, nil)
 	for pages.More() {
-		_, err := pages.NextPage(ctx)
+		page, err := pages.NextPage(ctx)
 		var refusal *azcore.ResponseError
 		if errors.As(err, &refusal) && refusal.StatusCode == http.StatusConflict && refusal.ErrorCode == upgradeInProgress {
 			return brief(err).Error(), nil
 		}
 		if err != nil {
 			return "", err
+		}
+		if page.Value == nil {
+			return "", errors.New("the answer has no list") // the SDK reads an empty body, too
 		}
 	}
 	return "", nil

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 )
 
@@ -22,15 +23,20 @@ func LeaseDeleter(cfg *rest.Config, namespace string) *rest.Config {
 	collection := "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases/"
 	return guarded(cfg, func(req *http.Request) bool {
 		name, ok := strings.CutPrefix(req.URL.Path, collection)
-		return ok && req.Method == http.MethodDelete && name != "" && !strings.Contains(name, "/")
+		return ok && req.Method == http.MethodDelete && len(validation.IsDNS1123Subdomain(name)) == 0
 	})
 }
 
 func guarded(cfg *rest.Config, allowed func(*http.Request) bool) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
+	server, _, invalid := rest.DefaultServerUrlFor(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			if reads(req) || reviewsAccess(req) || allowed(req) {
+			// An answer may redirect, and the credential would go along.
+			if invalid != nil || req.URL.Scheme != server.Scheme || req.URL.Host != server.Host {
+				return nil, fmt.Errorf("refused %s %s: it leads away from %s", req.Method, req.URL.Redacted(), cfg.Host)
+			}
+			if plain(req) && (reads(req) || reviewsAccess(req) || allowed(req)) {
 				return next.RoundTrip(req)
 			}
 			return nil, fmt.Errorf("refused %s %s: this client may not write", req.Method, req.URL.Path)
@@ -39,16 +45,27 @@ func guarded(cfg *rest.Config, allowed func(*http.Request) bool) *rest.Config {
 	return cfg
 }
 
-// reads reports whether req can only read. A GET that upgrades the connection
-// or goes through the API server to a pod, node or service can do anything.
+// plain reports whether req is for just the path that is judged here, and for
+// no more than its answer. Another spelling of a path (a way up, an encoded
+// slash) may mean another object to the server or to a proxy before it, and a
+// connection that is upgraded can carry anything.
+func plain(req *http.Request) bool {
+	for name := range req.Header {
+		if strings.EqualFold(name, "Upgrade") {
+			return false
+		}
+	}
+	u := req.URL
+	return u.Opaque == "" && u.RawPath == "" && !strings.Contains(u.Path, "%") && path.Clean(u.Path) == u.Path
+}
+
+// reads reports whether req can only read. A GET that goes through the API
+// server to a pod, node or service can do anything.
 func reads(req *http.Request) bool {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return false
 	}
-	if req.Header.Get("Upgrade") != "" {
-		return false
-	}
-	for segment := range strings.SplitSeq(path.Clean(req.URL.Path), "/") {
+	for segment := range strings.SplitSeq(req.URL.Path, "/") {
 		switch segment {
 		case "exec", "attach", "portforward", "proxy":
 			return false

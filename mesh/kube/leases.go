@@ -13,8 +13,8 @@ import (
 // ElectionLeases are the election leases of the mesh at one time.
 type ElectionLeases struct {
 	Leases []mesh.Lease
-	// Time is the API server's, from the Date of its answer; zero when it
-	// gave none.
+	// Time is the API server's, from the Date of its answer; zero when it gave
+	// none, or one that differs from this machine's clock by over a minute.
 	Time time.Time
 	// Objects are the leases as stored, by UID.
 	Objects map[string]coordinationv1.Lease
@@ -44,7 +44,8 @@ func leaseFacts(l coordinationv1.Lease, election mesh.Election, revision mesh.Re
 		UID: string(l.UID), ResourceVersion: l.ResourceVersion,
 		Holder: l.Spec.HolderIdentity, DurationSeconds: l.Spec.LeaseDurationSeconds,
 		Finalizers: l.Finalizers, Labels: l.Labels, Annotations: l.Annotations,
-		Deleting: l.DeletionTimestamp != nil,
+		Deleting:    l.DeletionTimestamp != nil,
+		Coordinated: l.Spec.Strategy != nil || l.Spec.PreferredHolder != nil,
 	}
 	if l.Spec.RenewTime != nil {
 		facts.Renewed = &l.Spec.RenewTime.Time

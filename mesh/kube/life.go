@@ -146,6 +146,7 @@ func controlPlane(d appsv1.Deployment, revision mesh.Revision) mesh.ControlPlane
 	plane := mesh.ControlPlane{
 		Name: d.Name, Revision: revision, Generation: d.Generation,
 		Observed: d.Status.ObservedGeneration, Desired: 1, Updated: d.Status.UpdatedReplicas, Ready: d.Status.ReadyReplicas,
+		Available: d.Status.AvailableReplicas, Total: d.Status.Replicas, Deleting: d.DeletionTimestamp != nil,
 	}
 	if d.Spec.Replicas != nil {
 		plane.Desired = *d.Spec.Replicas

@@ -47,10 +47,19 @@ func listAll[T any, PT interface {
 	return all, nil
 }
 
-// page adapts a typed client's List to the pager.
-func page[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) pager.ListPageFunc {
+// page adapts a typed client's List to the pager. client-go takes a good answer
+// that is no list, or one of another kind, for a list without items: only what
+// has a resourceVersion, as every list of an API server has, is one.
+func page[L interface {
+	runtime.Object
+	metav1.ListInterface
+}](list func(context.Context, metav1.ListOptions) (L, error)) pager.ListPageFunc {
 	return func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		return list(ctx, opts)
+		answer, err := list(ctx, opts)
+		if err == nil && answer.GetResourceVersion() == "" {
+			err = errors.New("the answer is no list")
+		}
+		return answer, err
 	}
 }
 

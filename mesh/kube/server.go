@@ -2,9 +2,7 @@ package kube
 
 import (
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -19,7 +17,7 @@ func serverOf(cfg *rest.Config) (mesh.APIServer, error) {
 	if err != nil {
 		return mesh.APIServer{}, fmt.Errorf("read the server of the kubeconfig: %w", err)
 	}
-	server := mesh.APIServer{Name: hostOf(u)}
+	server := mesh.APIServer{Name: u.Hostname()}
 	if cfg.ServerName != "" {
 		server.Name = cfg.ServerName
 	}
@@ -32,12 +30,10 @@ func serverOf(cfg *rest.Config) (mesh.APIServer, error) {
 	return server, nil
 }
 
-func hostOf(u *url.URL) string {
-	if host, _, err := net.SplitHostPort(u.Host); err == nil {
-		return host
-	}
-	return u.Host
-}
+// maxSkew is by how much the API server's clock and this machine's may differ.
+// One of the two is wrong then, or a proxy has changed the Date, and nothing
+// tells which.
+const maxSkew = time.Minute
 
 // serverClock remembers the API server's time: the Date of its last answer.
 type serverClock struct {
@@ -51,6 +47,9 @@ func (c *serverClock) watch(next http.RoundTripper) http.RoundTripper {
 		if err == nil {
 			// An answer without a date leaves the time unknown, not stale.
 			date, _ := http.ParseTime(resp.Header.Get("Date"))
+			if time.Since(date).Abs() > maxSkew {
+				date = time.Time{}
+			}
 			c.mu.Lock()
 			c.last = date
 			c.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/mesh-postflight/mesh-postflight/mesh/kube"
 	"github.com/mesh-postflight/mesh-postflight/suites/matchers"
 )
 
@@ -16,9 +17,7 @@ var _ = Describe("Access", Label(labelAccess), SpecPriority(1), func() {
 		if env.fix {
 			needed = append(needed, env.cluster.DeletePermissions()...)
 		}
-		read, cancel := context.WithTimeout(ctx, timeouts.Read)
-		defer cancel()
-		missing, err := env.cluster.Missing(read, needed)
+		missing, err := bounded(ctx, func(ctx context.Context) ([]kube.Permission, error) { return env.cluster.Missing(ctx, needed) })
 		if err != nil {
 			couldNotVerify("this identity's permissions", err)
 		}

@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	. "github.com/onsi/ginkgo/v2"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -68,6 +70,11 @@ func newEnvironment(f *flags, leftOver []string) (*environment, error) {
 	}
 	if f.leaseGrace < mesh.MinGrace {
 		problem(fmt.Errorf("%s is less than %s, for which a killed istiod goes on holding its lease", f.leaseGrace, mesh.MinGrace), "--lease-grace")
+	}
+	for _, name := range f.apiServerNames {
+		if slices.Contains(sharedNames, strings.ToLower(name)) {
+			problem(fmt.Errorf("%q is a name of every cluster's API server, and proves nothing", name), "--api-server-name")
+		}
 	}
 	if f.maxDeletions < 1 {
 		problem(fmt.Errorf("%d is less than 1", f.maxDeletions), "--max-deletions")
@@ -207,6 +214,9 @@ func (e *environment) afresh() *environment {
 	return &fresh
 }
 
+// sharedNames stand in the certificate of every API server.
+var sharedNames = []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost"}
+
 // cached remembers the first answer of a reading, also when it is an error: a
 // run that cannot read ARM need not wait for it once a spec.
 type cached[T any] struct {
@@ -217,12 +227,35 @@ type cached[T any] struct {
 
 func (c *cached[T]) get(ctx context.Context, read func(context.Context) (T, error)) (T, error) {
 	if !c.read {
-		ctx, cancel := context.WithTimeout(ctx, timeouts.Read)
-		defer cancel()
-		c.value, c.err = read(ctx)
+		c.value, c.err = bounded(ctx, read)
 		c.read = true
 	}
 	return c.value, c.err
+}
+
+// bounded reads, and gives up after timeouts.Read even when the reading does
+// not: a kubeconfig may run a program to get a credential, and client-go waits
+// for that without end.
+func bounded[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeouts.Read)
+	defer cancel()
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer GinkgoRecover()
+		value, err := read(ctx)
+		answered <- answer{value, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
 }
 
 // fixLeases calls the lease fixer, once in a run: its outcome serves both
@@ -232,6 +265,7 @@ func (e *environment) fixLeases(ctx context.Context) (fixers.Outcome, error) {
 	if !e.fixed {
 		e.fixed = true
 		e.outcome, e.fixError = e.leaseFixer.Fix(ctx)
+		AddReportEntry(entryRepair, e.outcome, ReportEntryVisibilityNever)
 	}
 	return e.outcome, e.fixError
 }

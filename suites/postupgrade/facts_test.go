@@ -24,8 +24,16 @@ func (e *environment) readInstallation(ctx context.Context) mesh.Installation {
 
 // readControlPlanes returns the istiod Deployments, or ends the spec as
 // unverified.
+// On another cluster than ARM's there is nothing to judge; where ARM cannot be
+// read, the specs that need it say so.
 func (e *environment) readControlPlanes(ctx context.Context) []mesh.ControlPlane {
 	GinkgoHelper()
+	if installation, err := e.installation.get(ctx, e.arm.Installation); err == nil {
+		if why := e.cluster.APIServer().NotOf(installation, e.apiServerNames); why != "" {
+			AddReportEntry(entryNotJudged, why, ReportEntryVisibilityNever)
+			Skip("not judged, since " + why)
+		}
+	}
 	planes, err := e.controlPlanes.get(ctx, e.cluster.ControlPlanes)
 	if err != nil {
 		couldNotVerify("the control planes", err)
@@ -70,6 +78,7 @@ func (e *environment) requireRetirable(ctx context.Context) {
 		reasons = append(reasons, why)
 	}
 	if len(reasons) > 0 {
+		AddReportEntry(entryNotJudged, reasons, ReportEntryVisibilityNever)
 		Skip(fmt.Sprintf("no revision can be called retired, so no lease is judged or deleted:\n    %s", strings.Join(reasons, "\n    ")))
 	}
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/mesh-postflight/mesh-postflight/suites/matchers"
 )
 
-var _ = Describe("Leader election", Label(labelLeases, labelFixable), SpecPriority(-1), func() {
+// They come last, since a kept lease costs nothing, and one after the other, since
+// what one repairs the other sees.
+var _ = Describe("Leader election", Label(labelLeases, labelFixable), SpecPriority(-1), Serial, func() {
 	When("a revision has been retired", func() {
 		expectNoneRetired := func(ctx SpecContext, election mesh.Election) {
 			GinkgoHelper()
@@ -26,15 +28,15 @@ var _ = Describe("Leader election", Label(labelLeases, labelFixable), SpecPriori
 			expectOrFix(ctx, fix, func(g Gomega, e *environment) {
 				leases := e.judgeLeases(ctx, election)
 				reportFinding(leases, installation)
-				g.Expect(leases).To(matchers.BelongTo(installation), func() string { return remedy(leases) })
+				g.Expect(leases).To(matchers.BelongTo(installation), func() string { return e.remedy(ctx, leases) })
 			})
 		}
 
-		It("keeps no istio-gateway-deployment lease of that revision", SpecTimeout(timeouts.Fix), func(ctx SpecContext) {
+		It("keeps no istio-gateway-deployment lease of that revision", SpecTimeout(timeouts.Fix), GracePeriod(timeouts.Grace), func(ctx SpecContext) {
 			expectNoneRetired(ctx, mesh.GatewayDeployment)
 		})
 
-		It("keeps no istio-gateway-status-leader lease of that revision", SpecTimeout(timeouts.Fix), func(ctx SpecContext) {
+		It("keeps no istio-gateway-status-leader lease of that revision", SpecTimeout(timeouts.Fix), GracePeriod(timeouts.Grace), func(ctx SpecContext) {
 			expectNoneRetired(ctx, mesh.GatewayStatusLeader)
 		})
 	})
@@ -73,15 +75,25 @@ func orphans(leases []mesh.Judgement) []string {
 	return names
 }
 
-// remedy states the rule, and what may be done about those that break it.
-func remedy(leases []mesh.Judgement) string {
+// remedy states the rule, and what may be done about those that break it. Only
+// where --fix would do so is a deletion proposed.
+func (e *environment) remedy(ctx context.Context, leases []mesh.Judgement) string {
 	text := "Retired revisions must hold no leader-election lease: they age forever and keep\n" +
 		"lease-staleness alerts firing (https://github.com/Azure/AKS/issues/5862).\n"
 	names := orphans(leases)
-	if len(names) == 0 {
+	planes, err := e.controlPlanes.get(ctx, e.cluster.ControlPlanes)
+	switch why := mesh.TargetNotRolledOut(planes, e.target); {
+	case len(names) == 0:
 		return text + "None of these is proven to be an orphan, so --fix keeps them: see the evidence below.\n"
+	case e.fix:
+		return text
+	case err != nil:
+		text += fmt.Sprintf("--fix would refuse now: the control planes cannot be read (%s).\n", mesh.Printable(err.Error()))
+	case why != "":
+		text += fmt.Sprintf("--fix would refuse now: the control plane of the target is not stable: %s.\n", why)
+	default:
+		text += fmt.Sprintf("Run again with --fix to delete these %d, or\n    kubectl -n %s delete lease %s\n", len(names), e.cluster.Namespace(), firstNames(names))
 	}
-	text += fmt.Sprintf("Run again with --fix to delete these %d, or\n    kubectl -n %s delete lease %s", len(names), env.cluster.Namespace(), strings.Join(names, " "))
 	retired := 0
 	for _, j := range leases {
 		if j.Retired() {
@@ -89,7 +101,15 @@ func remedy(leases []mesh.Judgement) string {
 		}
 	}
 	if kept := retired - len(names); kept > 0 {
-		text += fmt.Sprintf("\n--fix keeps the other %d: see the evidence below.", kept)
+		text += fmt.Sprintf("--fix keeps the other %d: see the evidence below.\n", kept)
 	}
-	return text + "\n"
+	return text
+}
+
+// firstNames lists as many names as a failure message shows.
+func firstNames(names []string) string {
+	if len(names) > matchers.Shown {
+		return fmt.Sprintf("%s   # and %d more", strings.Join(names[:matchers.Shown], " "), len(names)-matchers.Shown)
+	}
+	return strings.Join(names, " ")
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 )
 
 // Labels of the specs.
@@ -31,6 +31,8 @@ const (
 var (
 	options = registerFlags(flag.CommandLine)
 	env     *environment
+	// ran is true once Ginkgo has had the suite.
+	ran bool
 )
 
 func TestMain(m *testing.M) {
@@ -42,18 +44,45 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if code == 0 && !ran && flag.Lookup("test.list").Value.String() == "" {
+		fmt.Fprintln(os.Stderr, "mesh-postflight: no spec was run, so nothing was verified: see the -test flags")
+		code = 1
+	}
+	os.Exit(code)
 }
 
 func TestPostUpgrade(t *testing.T) {
-	RegisterFailHandler(fail)
+	gomega.RegisterFailHandler(fail)
+	ran = true
 	RunSpecs(t, "Istio revision upgrade: postflight")
 }
 
 var _ = ReportBeforeSuite(func(Report) {
+	if suite, _ := GinkgoConfiguration(); suite.DryRun {
+		fmt.Println("mesh-postflight: a dry run reads nothing, verifies nothing, and changes nothing")
+		return
+	}
 	fmt.Println(env.banner())
 })
 
 var _ = ReportAfterSuite("summary", func(report Report) {
-	Expect(summarize(report).publish(os.Stdout)).To(Succeed(), "publish the summary")
+	if report.SuiteConfig.DryRun {
+		return // Ginkgo calls every spec passed then
+	}
+	s := summarize(report)
+	if err := s.publish(os.Stdout); err != nil {
+		message := fmt.Sprintf("publish the summary: %v", err)
+		if !env.advisory {
+			Fail(message)
+		}
+		fmt.Fprintln(os.Stderr, "WARNING (--advisory)", message)
+	}
+	switch {
+	case s.verified() == 0:
+		Fail("No spec was run, so nothing was verified: see --ginkgo.label-filter, --ginkgo.focus and --ginkgo.skip")
+	case report.SuiteSucceeded && s.notJudged() && !env.advisory:
+		// A filter has left out the spec that fails for the same reason.
+		Fail("Some specs were skipped because the cluster is not in a state, or not the one, to be judged: that is no success")
+	}
 })

@@ -7,11 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mesh-postflight/mesh-postflight/fixers"
+	"github.com/mesh-postflight/mesh-postflight/mesh"
 )
 
 // state is how a person reads the end of a spec.
@@ -24,10 +27,11 @@ const (
 	stateRefused    state = "REFUSED"    // found, --fix was given, the fixer refused
 	stateUnverified state = "UNVERIFIED" // could not be read: never a pass
 	stateSkipped    state = "SKIPPED"
+	stateNotRun     state = "NOT RUN" // a filter left it out, or the run ended before it
 )
 
 // states are in the order in which the summary counts them.
-var states = []state{statePass, stateFixed, stateFail, stateRefused, stateUnverified, stateSkipped}
+var states = []state{statePass, stateFixed, stateFail, stateRefused, stateUnverified, stateSkipped, stateNotRun}
 
 // verdict is one spec in the summary.
 type verdict struct {
@@ -35,13 +39,18 @@ type verdict struct {
 	state   state
 	warning bool // --advisory made it one
 	// text is the failure or the reason of a skip.
-	text    string
-	outcome *fixers.Outcome
+	text string
+	// notJudged is true when the cluster forbade a verdict.
+	notJudged bool
 }
 
 type summary struct {
 	title    string
 	verdicts []verdict
+	// ended is why the run ended early; empty when it did not.
+	ended []string
+	// repairs are the outcomes of fixers.
+	repairs []fixers.Outcome
 }
 
 // summarize reads the verdicts out of Ginkgo's report, which in a parallel run
@@ -55,39 +64,47 @@ func summarize(report types.Report) summary {
 		mode += ", --advisory"
 	}
 	s := summary{title: fmt.Sprintf("mesh-postflight: %s after the upgrade to %s (%s)", env.id.Name, env.target, mode)}
+	s.ended = report.SpecialSuiteFailureReasons
 	for _, spec := range report.SpecReports.WithLeafNodeType(types.NodeTypeIt) {
-		// Specs that a filter left out have no start time and no reason.
-		if spec.State == types.SpecStatePending || (spec.State == types.SpecStateSkipped && spec.Failure.Message == "") {
-			continue
-		}
 		s.verdicts = append(s.verdicts, verdictOf(spec))
+		for _, entry := range spec.ReportEntries {
+			if entry.Name == entryRepair {
+				s.repairs = append(s.repairs, outcomeOf(entry))
+			}
+		}
 	}
 	return s
 }
 
 func verdictOf(spec types.SpecReport) verdict {
 	v := verdict{spec: spec.FullText(), text: spec.Failure.Message}
-	unverified := false
+	var unverified bool
+	var outcome *fixers.Outcome
 	for _, entry := range spec.ReportEntries {
 		switch entry.Name {
 		case entryOutcome:
-			v.outcome = outcomeOf(entry)
+			o := outcomeOf(entry)
+			outcome = &o
 		case entryUnverified:
 			unverified = true
 		case entryWarning:
 			v.warning = true
+		case entryNotJudged:
+			v.notJudged = true
 		}
 	}
 	switch {
-	case spec.State.Is(types.SpecStatePassed) && v.outcome != nil:
+	case spec.State.Is(types.SpecStatePassed) && outcome != nil:
 		v.state = stateFixed
 	case spec.State.Is(types.SpecStatePassed):
 		v.state = statePass
+	case spec.State.Is(types.SpecStatePending), spec.State.Is(types.SpecStateSkipped) && v.text == "":
+		v.state = stateNotRun
 	case spec.State.Is(types.SpecStateSkipped) && !v.warning:
 		v.state = stateSkipped
 	case unverified:
 		v.state = stateUnverified
-	case v.outcome != nil && len(v.outcome.Refused) > 0:
+	case outcome != nil && len(outcome.Refused) > 0:
 		v.state = stateRefused
 	default:
 		v.state = stateFail
@@ -95,9 +112,26 @@ func verdictOf(spec types.SpecReport) verdict {
 	return v
 }
 
+// verified counts the specs that were run.
+func (s summary) verified() int { return len(s.verdicts) - s.count(stateNotRun) }
+
+func (s summary) notJudged() bool {
+	return slices.ContainsFunc(s.verdicts, func(v verdict) bool { return v.notJudged })
+}
+
+func (s summary) count(st state) int {
+	n := 0
+	for _, v := range s.verdicts {
+		if v.state == st {
+			n++
+		}
+	}
+	return n
+}
+
 // outcomeOf reads an outcome back. From another process of a parallel run, it
 // comes as decoded JSON.
-func outcomeOf(entry types.ReportEntry) *fixers.Outcome {
+func outcomeOf(entry types.ReportEntry) fixers.Outcome {
 	var outcome fixers.Outcome
 	text, err := json.Marshal(entry.GetRawValue())
 	if err == nil {
@@ -106,19 +140,16 @@ func outcomeOf(entry types.ReportEntry) *fixers.Outcome {
 	if err != nil {
 		outcome.Error = fmt.Sprintf("the outcome cannot be read back: %v", err)
 	}
-	return &outcome
+	return outcome
 }
 
+// counts are all that is counted, and NOT RUN where there is any.
 func (s summary) counts() string {
 	var parts []string
 	for _, st := range states {
-		n := 0
-		for _, v := range s.verdicts {
-			if v.state == st {
-				n++
-			}
+		if n := s.count(st); n > 0 || st != stateNotRun {
+			parts = append(parts, fmt.Sprintf("%s %d", st, n))
 		}
-		parts = append(parts, fmt.Sprintf("%s %d", st, n))
 	}
 	return strings.Join(parts, " · ")
 }
@@ -148,43 +179,40 @@ func (v verdict) heading() string {
 	return fmt.Sprintf("%s  %s", v.state, v.spec)
 }
 
-// lines has a line for each spec that did not simply pass, and what a fixer
-// did. The failures themselves stand above, in Ginkgo's own output, and nowhere
-// else: some pipelines act on what they find in the output.
+// lines has a line for each spec that did not simply pass, and what fixers did.
+// The failures themselves stand above, in Ginkgo's own output, and nowhere else:
+// some pipelines act on what they find in the output. Of what was skipped Ginkgo
+// says nothing, so that stands here.
 func (s summary) lines() string {
+	return s.text(func(v verdict) bool { return v.state == stateSkipped || v.warning })
+}
+
+// markdown has the failures, too: it is all that its reader sees.
+func (s summary) markdown() string {
+	text := s.text(func(v verdict) bool { return v.state != stateFixed })
+	return fmt.Sprintf("### %s\n\n%s\n\n```text\n%s```\n", s.title, s.counts(), strings.ReplaceAll(strings.TrimLeft(text, "\n"), "```", "'''"))
+}
+
+// text has a paragraph for each spec that did not simply pass, with its text if
+// full says so, and then what fixers did.
+func (s summary) text(full func(verdict) bool) string {
 	var text strings.Builder
+	for _, reason := range s.ended {
+		fmt.Fprintf(&text, "\nThe run ended early: %s\n", reason)
+	}
 	for _, v := range s.verdicts {
 		if v.state == statePass {
 			continue
 		}
 		text.WriteString("\n" + v.heading() + "\n")
-		switch {
-		case v.outcome != nil:
-			text.WriteString(indent(outcomeText(*v.outcome)))
-		case v.state == stateSkipped:
+		if full(v) {
 			text.WriteString(indent(v.text))
 		}
+	}
+	for _, o := range s.repairs {
+		text.WriteString("\n--fix\n" + indent(outcomeText(o)))
 	}
 	return text.String()
-}
-
-// markdown has the failures, too: it is all that its reader sees.
-func (s summary) markdown() string {
-	var text strings.Builder
-	for _, v := range s.verdicts {
-		if v.state == statePass {
-			continue
-		}
-		text.WriteString(v.heading() + "\n")
-		if v.outcome != nil {
-			text.WriteString(indent(outcomeText(*v.outcome)))
-		}
-		if v.state != stateFixed {
-			text.WriteString(indent(v.text))
-		}
-		text.WriteString("\n")
-	}
-	return fmt.Sprintf("### %s\n\n%s\n\n```text\n%s```\n", s.title, s.counts(), strings.ReplaceAll(text.String(), "```", "'''"))
 }
 
 // outcomeText is what a fixer did, object by object, and how to undo it.
@@ -197,10 +225,13 @@ func outcomeText(o fixers.Outcome) string {
 		lines = append(lines, fmt.Sprintf("%s: %s (%s)", r.Object, r.Action, r.Why))
 	}
 	if o.Error != "" {
-		lines = append(lines, "error: "+o.Error)
+		lines = append(lines, "error: "+mesh.Printable(strings.ReplaceAll(o.Error, "\n", "; ")))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "found nothing that it may delete")
 	}
 	if o.RestoreFile != "" {
-		lines = append(lines, "restore with: kubectl create -f "+o.RestoreFile)
+		lines = append(lines, "restore with: kubectl create -f "+shellescape.Quote(o.RestoreFile))
 	}
 	if o.AuditFile != "" {
 		lines = append(lines, "audit: "+o.AuditFile)

@@ -13,8 +13,13 @@ var timeouts = struct {
 	// Fix bounds a spec that may repair: two readings of everything, the
 	// deletions, and the wait for what comes back.
 	Fix time.Duration
+	// Grace is how long an interrupted repair has to finish the deletions under
+	// way: four tries of kube.RequestTimeout, and their pauses.
+	Grace time.Duration
 }{
 	Read: 2 * time.Minute,
 	Spec: 5 * time.Minute,
 	Fix:  15 * time.Minute,
+
+	Grace: 90 * time.Second,
 }

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/mesh-postflight/mesh-postflight/fixers"
+	"github.com/mesh-postflight/mesh-postflight/mesh"
 	"github.com/mesh-postflight/mesh-postflight/suites/hook"
 )
 
@@ -19,8 +20,13 @@ import (
 const (
 	// entryFinding has a finding.
 	entryFinding = "finding"
-	// entryOutcome has a fixers.Outcome.
+	// entryOutcome has a fixers.Outcome: the part of it that is the spec's own.
 	entryOutcome = "outcome"
+	// entryRepair has all of a fixers.Outcome, on the spec that called the fixer.
+	entryRepair = "repair"
+	// entryNotJudged marks a spec that was skipped because its cluster is not in
+	// a state, or not the one, to be judged.
+	entryNotJudged = "not judged"
 	// entryUnverified has the reason for which nothing could be judged.
 	entryUnverified = "unverified"
 	// entryWarning has the failure that --advisory made a warning.
@@ -44,7 +50,7 @@ func fail(message string, callerSkip ...int) {
 // is never a finding, and never calls a fixer.
 func couldNotVerify(what string, err error) {
 	GinkgoHelper()
-	message := fmt.Sprintf("Could not verify %s: %v", what, err)
+	message := fmt.Sprintf("Could not verify %s: %s", what, mesh.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	AddReportEntry(entryUnverified, message, ReportEntryVisibilityNever)
 	fail(message)
 }
@@ -66,7 +72,9 @@ func expectOrFix(ctx context.Context, fix func(context.Context) (fixers.Outcome,
 	By("fixing what the assertion found")
 	outcome, err := fix(ctx)
 	AddReportEntry(entryOutcome, outcome, ReportEntryVisibilityNever)
-	if errors.Is(err, fixers.ErrRefused) || outcome.Error != "" {
+	// What came back fails whatever called the fixer: a revision lives that was
+	// called retired.
+	if errors.Is(err, fixers.ErrRefused) || errors.Is(err, fixers.ErrCameBack) || outcome.Error != "" {
 		fail(failure + "\n\n" + didNotFix(outcome))
 	}
 	if remaining := hook.Attempt(func(g Gomega) { check(g, env.afresh()) }); remaining != "" {
@@ -85,7 +93,7 @@ func didNotFix(o fixers.Outcome) string {
 		reasons = append(reasons, fmt.Sprintf("%s: %s: %s", r.Object, r.Action, r.Why))
 	}
 	if o.Error != "" {
-		reasons = append(reasons, strings.Split("error: "+o.Error, "\n")...)
+		reasons = append(reasons, "error: "+mesh.Printable(strings.ReplaceAll(o.Error, "\n", "; ")))
 	}
 	if len(reasons) == 0 {
 		reasons = append(reasons, "it found nothing of it that it may delete")

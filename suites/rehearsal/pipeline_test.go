@@ -52,15 +52,18 @@ func (s *stage) as(ctx context.Context, who identity, args ...string) pipeline {
 	}
 }
 
-// run runs the suite as who, as --fix needs the fixer and all else the
-// verifier.
+// run runs the suite as the identity that it needs.
 func (s *stage) run(ctx context.Context, args ...string) run {
 	GinkgoHelper()
-	who := verifier
+	return s.as(ctx, needed(args), args...).run(ctx)
+}
+
+// needed is the identity with just the permissions for these flags.
+func needed(args []string) identity {
 	if slices.Contains(args, "--fix") {
-		who = fixer
+		return fixer
 	}
-	return s.as(ctx, who, args...).run(ctx)
+	return verifier
 }
 
 // command is the call, in an environment that has nothing of this one but what

@@ -16,7 +16,11 @@ var _ = Describe("The post-upgrade suite", func() {
 			}
 			before := leases(ctx)
 
-			result := s.run(ctx, r.args...)
+			who := needed(r.args)
+			if r.identity != nil {
+				who = r.identity(ctx)
+			}
+			result := s.as(ctx, who, r.args...).run(ctx)
 
 			Expect(result.exit).To(Equal(r.exit), "exit code")
 			verdicts, firstLines := map[string]string{}, map[string]string{}

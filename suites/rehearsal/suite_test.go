@@ -5,22 +5,29 @@ package rehearsal
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/mesh-postflight/mesh-postflight/fixtures/clusters"
 )
 
-var clusterKind = flag.String("cluster", "embedded", "the kind of cluster to rehearse on: "+strings.Join(clusters.Kinds(), ", "))
+// choice is the cluster to rehearse on. e2e-framework reads a flag --context of
+// the running program too: it must be that of the cluster, and is.
+var choice clusters.Choice
+
+var clusterKind = &choice.Kind
+
+func init() { choice.AddFlags(flag.CommandLine) }
 
 // timeouts are all that the rehearsals wait for.
 var timeouts = struct {
@@ -30,10 +37,18 @@ var timeouts = struct {
 	Cluster time.Duration
 	// Rehearsal bounds one rehearsal: a few runs of the suite.
 	Rehearsal time.Duration
+	// Upgrade bounds a rehearsal with real control planes: several runs of the
+	// suite, and the half minute after which a lease counts as silent.
+	Upgrade time.Duration
 	// Propagation is how long the API server may take to act on a new role or
 	// policy.
 	Propagation time.Duration
-}{Build: 20 * time.Minute, Cluster: 5 * time.Minute, Rehearsal: 3 * time.Minute, Propagation: 30 * time.Second}
+	// Removal is how long namespaces may take to be gone.
+	Removal time.Duration
+}{
+	Build: 20 * time.Minute, Cluster: 5 * time.Minute, Rehearsal: 3 * time.Minute, Upgrade: 6 * time.Minute,
+	Propagation: 30 * time.Second, Removal: 2 * time.Minute,
+}
 
 var (
 	// suiteBinary is the compiled post-upgrade suite.
@@ -41,9 +56,18 @@ var (
 	// cluster is the throwaway cluster of this process. Its scenarios come one
 	// after the other.
 	cluster *clusters.Cluster
+	// provider is the one that made it.
+	provider support.E2EClusterProvider
 )
 
 func TestRehearsal(t *testing.T) {
+	_, problems := choice.Provider(nil)
+	if suite, _ := GinkgoConfiguration(); *clusterKind == "existing" && suite.ParallelTotal > 1 {
+		problems = errors.Join(problems, errors.New("--procs: one process alone can rehearse on an existing cluster"))
+	}
+	if problems != nil {
+		t.Fatalf("nothing was read or changed:\n%v", problems)
+	}
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "Rehearsals of the post-upgrade suite")
 }
@@ -66,6 +90,10 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(cluster.Stop(ctx)).To(Succeed(), "stop the cluster")
 	}, NodeTimeout(timeouts.Cluster))
+	if *clusterKind == "existing" {
+		expectNoIdentities(ctx)
+		DeferCleanup(removeIdentities, NodeTimeout(timeouts.Cluster))
+	}
 	createIdentities(ctx)
 }, NodeTimeout(timeouts.Build))
 
@@ -77,7 +105,8 @@ var _ = SynchronizedAfterSuite(func() {}, func() {
 
 func startCluster(ctx context.Context) *clusters.Cluster {
 	GinkgoHelper()
-	provider, err := clusters.New(*clusterKind, GinkgoWriter)
+	var err error
+	provider, err = choice.Provider(GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred(), "choose the cluster")
 	started, err := clusters.Start(ctx, provider, fmt.Sprintf("rehearsal-%d-%d", os.Getpid(), GinkgoParallelProcess()))
 	Expect(err).NotTo(HaveOccurred(), "start the cluster")

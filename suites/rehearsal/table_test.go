@@ -7,7 +7,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mesh-postflight/mesh-postflight/fixtures/fakearm"
 	"github.com/mesh-postflight/mesh-postflight/fixtures/scenarios"
@@ -40,6 +39,9 @@ type rehearsal struct {
 	// change makes the situation different from the scenario.
 	change func(ctx context.Context, s *stage)
 	args   []string
+	// identity makes the one that the suite runs as. By default it is the fixer
+	// with --fix, and else the verifier.
+	identity func(ctx context.Context) identity
 
 	exit int
 	// verdicts are those of the specs that do not simply pass.
@@ -61,6 +63,7 @@ var (
 	leasesSkipped  = map[string]expected{gatewayLease: {"SKIPPED", nothingJudged}, statusLease: {"SKIPPED", nothingJudged}}
 	leasesFixed    = map[string]expected{gatewayLease: fixed, statusLease: fixed}
 	leasesFound    = map[string]expected{gatewayLease: retiredFound, statusLease: retiredFound}
+	notItsCluster  = expected{"SKIPPED", "not judged, since the kubeconfig leads to the API server 127.0.0.1, but that of ARM serviceMeshProfile of rehearsal is another-cluster.hcp.westus3.azmk8s.io"}
 	notProvisioned = expected{"FAIL", "An operation on the cluster must end, and succeed, before the mesh is judged."}
 	upgrading      = expected{"FAIL", "A mesh upgrade must be completed or rolled back before a revision counts as retired."}
 	notOne         = expected{"FAIL", "After an upgrade exactly one revision must be installed."}
@@ -189,12 +192,17 @@ var rehearsals = []rehearsal{
 	},
 	{
 		name: "judges nothing on another cluster than ARM's", scenario: "retired-leases", args: []string{"--fix"}, change: anotherFQDN,
-		exit: 1, verdicts: with(leasesSkipped, map[string]expected{sameCluster: {"FAIL", "A verdict on one cluster by the facts of another is worthless: nothing was judged by it, and --fix deletes nothing."}}),
+		exit: 1, verdicts: with(leasesSkipped, map[string]expected{rolledOut: notItsCluster, noOther: notItsCluster, sameCluster: {"FAIL", "A verdict on one cluster by the facts of another is worthless: nothing was judged by it, and --fix deletes nothing."}}),
 	},
 	{
 		name: "takes the user's word for another name of the API server", scenario: "retired-leases", change: anotherFQDN,
 		args:     []string{"--fix", "--api-server-name", "127.0.0.1"},
 		verdicts: leasesFixed, deleted: orphansOf2728,
+	},
+	{
+		name: "names a permission that is missing", scenario: "settled",
+		identity: func(ctx context.Context) identity { return lacking(ctx, listRule("", "pods")) },
+		exit:     1, verdicts: map[string]expected{access: {"FAIL", accessMissing}},
 	},
 	{
 		name: "calls nothing a pass when ARM cannot be read", scenario: "retired-leases", args: []string{"--fix"}, change: armForbidden,
@@ -246,15 +254,9 @@ func setRevisions(revisions ...string) func(context.Context, *stage) {
 	}
 }
 
-// unready takes one of the target's istiod replicas away.
+// unready takes ready pods away from the target's istiod.
 func unready(ctx context.Context, s *stage) {
-	deployments := client().AppsV1().Deployments(meshNamespace)
-	d, err := deployments.Get(ctx, "istiod-"+s.target, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred(), "get the target's istiod")
-	d.Status.ReadyReplicas--
-	d.Status.AvailableReplicas--
-	_, err = deployments.UpdateStatus(ctx, d, metav1.UpdateOptions{})
-	Expect(err).NotTo(HaveOccurred(), "write the status of the target's istiod")
+	Expect(scenarios.Unready(ctx, cluster.RESTConfig, s.target)).To(Succeed(), "make the target's istiod unready")
 }
 
 // anotherFQDN makes ARM describe a cluster with another API server.
