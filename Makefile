@@ -11,9 +11,13 @@ RACE ?=
 GINKGO := go tool ginkgo run --no-color --randomize-all --fail-on-pending --fail-on-empty --keep-going --poll-progress-after=2m
 
 # The two suites are run by Ginkgo, not by a bare go test.
+# A folder for JUnit and JSON reports of the rehearsals.
+REPORTS ?=
+REPORTING = $(if $(REPORTS),--output-dir=$(REPORTS) --junit-report=junit-$@.xml --json-report=$@.json)
+
 UNITS = $$(go list ./... | grep -v -e /suites/postupgrade$$ -e /suites/rehearsal$$)
 
-.PHONY: help demo test check unit rehearse rehearse-kind suite stage outline bench docs clean
+.PHONY: help demo test check unit rehearse rehearse-kind rehearse-istio suite controlplane istio stage outline bench docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,23 +31,36 @@ test: check unit rehearse ## Everything that must hold: checks, unit tests, rehe
 
 ##  Parts of them
 
-check: ## gofmt, vet, staticcheck
+check: ## gofmt, vet, staticcheck, actionlint
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
+	go tool actionlint
 
-unit: ## Unit tests
+unit: controlplane ## Unit tests
 	go test $(RACE) $(UNITS)
 
-rehearse: ## Rehearsals on embedded clusters
-	$(GINKGO) --procs=$(PROCS) ./suites/rehearsal
+rehearse: controlplane ## Rehearsals on embedded clusters
+	$(GINKGO) $(REPORTING) --procs=$(PROCS) --label-filter '!istio' ./suites/rehearsal
 
 rehearse-kind: ## Rehearsals on a kind cluster, which needs a container engine (KIND_NODE_IMAGE: another node image)
-	$(GINKGO) ./suites/rehearsal -- --cluster kind
+	$(GINKGO) $(REPORTING) --label-filter table ./suites/rehearsal -- --cluster kind
+
+rehearse-istio: istio ## Rehearsals with real istiods on embedded clusters, and on kind where there is a container engine
+	$(GINKGO) $(REPORTING) --procs=$(PROCS) --label-filter istio ./suites/rehearsal
+	@if docker info >/dev/null 2>&1; then set -x; $(GINKGO) --label-filter istio ./suites/rehearsal -- --cluster kind; \
+	else echo "no container engine: real istiods were rehearsed on embedded clusters only"; fi
 
 suite: ## Compile the post-upgrade suite into .built/postupgrade.test
 	@echo "compiling the post-upgrade suite" >&2
 	@go test -c -o $(BUILT)/postupgrade.test ./suites/postupgrade
+
+# What takes minutes the first time is built here, where its progress shows.
+controlplane:
+	@go run ./fixtures/stage --scenario settled -- true
+
+istio: controlplane
+	POSTFLIGHT_BUILD_ISTIO=1 go test -v -timeout 30m ./fixtures/istio
 
 ##  By hand
 

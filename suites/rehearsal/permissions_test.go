@@ -19,7 +19,7 @@ import (
 // accessMissing is the first line of the spec that misses a permission.
 const accessMissing = "This identity lacks permissions on the cluster. Add these rules (see docs/permissions):"
 
-var _ = Describe("The permissions", func() {
+var _ = Describe("The permissions", Label(labelTable), func() {
 	It("of the verifier do not let it delete, even when told to", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
 		s := setUp(ctx, "retired-leases")
 		before := leases(ctx)

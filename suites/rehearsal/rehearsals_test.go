@@ -7,7 +7,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-var _ = Describe("The post-upgrade suite", func() {
+// labelTable marks the rehearsals that are the same on every kind of cluster. The
+// others are about the two APIs and the process, whatever runs behind them.
+const labelTable = "table"
+
+var _ = Describe("The post-upgrade suite", Label(labelTable), func() {
 	for _, r := range rehearsals {
 		It(r.name, SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
 			s := setUp(ctx, r.scenario, r.objects...)
