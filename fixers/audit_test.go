@@ -102,17 +102,20 @@ func TestAuditsAtTheSameTimeDoNotMix(t *testing.T) {
 	records := []*fixers.Record{{Dir: dir}, {Dir: dir}}
 	const callers, decisions = 20, 7
 	var group sync.WaitGroup
+	start := make(chan struct{})
 	for caller := range callers {
 		group.Go(func() {
 			var all []fixers.Decision
 			for n := range decisions {
 				all = append(all, fixers.Decision{Object: fmt.Sprint(caller), Evidence: []string{fmt.Sprint(n), strings.Repeat("x", 3000)}})
 			}
+			<-start
 			if _, err := records[caller%2].Audit(all...); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+	close(start)
 	group.Wait()
 
 	lines := readAudit(t, filepath.Join(dir, fixers.AuditFile))

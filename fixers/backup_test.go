@@ -114,13 +114,16 @@ func TestBackupsAtTheSameTimeDoNotMix(t *testing.T) {
 	g := NewWithT(t)
 	r := &fixers.Record{Dir: t.TempDir()}
 	var group sync.WaitGroup
+	start := make(chan struct{})
 	for range 8 {
 		group.Go(func() {
+			<-start
 			if _, err := r.Backup(objects("a", "b", "c")); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+	close(start)
 	group.Wait()
 	path, err := r.Backup(objects("d"))
 	g.Expect(err).NotTo(HaveOccurred())

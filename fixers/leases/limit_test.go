@@ -15,8 +15,8 @@ func TestMaxDeletionsIsTheLastNumberThatIsDeleted(t *testing.T) {
 		"at a limit":          {3, 3},
 		"under a limit":       {3, 2},
 		"over a limit":        {3, 4},
-		"at the default":      {0, leases.DefaultMaxDeletions},
-		"over the default":    {0, leases.DefaultMaxDeletions + 1},
+		"at the default":      {0, 20},
+		"over the default":    {0, 21},
 		"at a limit of one":   {1, 1},
 		"over a limit of one": {1, 2},
 		"under no limit":      {-1, 1},
@@ -27,7 +27,7 @@ func TestMaxDeletionsIsTheLastNumberThatIsDeleted(t *testing.T) {
 			f, record := c.fixer(func(o *leases.Options) { o.MaxDeletions = row.limit })
 			limit := row.limit
 			if limit == 0 {
-				limit = leases.DefaultMaxDeletions
+				limit = 20
 			}
 
 			outcome, err := f.Fix(t.Context())

@@ -59,9 +59,7 @@ func TestNothingIsDeletedThatCannotBeRecorded(t *testing.T) {
 			NewWithT(t).Expect(os.WriteFile(file, nil, 0o600)).To(Succeed())
 			r.Dir = filepath.Join(file, "artifacts")
 		},
-		"no audit": func(t *testing.T, r *fixers.Record) {
-			NewWithT(t).Expect(os.Mkdir(filepath.Join(r.Dir, fixers.AuditFile), 0o700)).To(Succeed())
-		},
+		"no audit": spoilAudit,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -115,6 +113,7 @@ func TestWhatIsOnlyKeptIsAuditedAndNotBackedUp(t *testing.T) {
 	g.Expect(files(t, record.Dir)).To(ConsistOf(fixers.AuditFile))
 	g.Expect(decisions(t, outcome.AuditFile)).To(ConsistOf(And(HaveField("Decision", "keep"), HaveField("Result", "kept"), HaveField("Evidence", []string{"unclear", "it has the finalizer f/x"}))))
 	g.Expect(c.deleted()).To(BeEmpty())
+	g.Expect(c.asked).To(Equal(1), "where nothing is deleted, no second look is needed")
 }
 
 func TestBackupIsWrittenBeforeTheFirstDeletion(t *testing.T) {
@@ -204,6 +203,43 @@ func TestAuditHasThePlanAndWhatBecameOfIt(t *testing.T) {
 	}
 	g.Expect(lines[:2]).To(Equal([]string{line(stored[0], "planned|"), line(stored[1], "planned|")}))
 	g.Expect(lines[2:]).To(ConsistOf(line(stored[0], "failed|the message of Forbidden"), line(stored[1], "deleted|")))
+}
+
+// spoilAudit puts a folder in the place of the audit file.
+func spoilAudit(t *testing.T, r *fixers.Record) {
+	t.Helper()
+	path := filepath.Join(r.Dir, fixers.AuditFile)
+	if err := os.RemoveAll(path); err != nil {
+		t.Error(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAResultThatCannotBeRecordedIsAnErrorBesideIt(t *testing.T) {
+	g := NewWithT(t)
+	c := startCluster(t, orphans(1)...)
+	f, record := c.fixer()
+	c.onDelete = func(w http.ResponseWriter, name string) {
+		spoilAudit(t, record)
+		c.done(w, name)
+	}
+	outcome, err := f.Fix(t.Context())
+	g.Expect(err).To(MatchError(HavePrefix("open the audit file: ")))
+	g.Expect(outcome.Error).To(Equal(err.Error()))
+	g.Expect(outcome.Count(fixers.Deleted)).To(Equal(1), "what was done stays told")
+}
+
+func TestARefusalThatCannotBeRecordedStaysOne(t *testing.T) {
+	g := NewWithT(t)
+	c := startCluster(t, orphans(1)...)
+	c.installation.ProvisioningState = "Updating"
+	f, record := c.fixer()
+	spoilAudit(t, record)
+	outcome, err := f.Fix(t.Context())
+	g.Expect(err).To(And(MatchError(fixers.ErrRefused), MatchError(ContainSubstring("open the audit file: "))))
+	g.Expect(outcome.Refused).To(HaveLen(1))
 }
 
 func TestNewWantsATargetAndARecord(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -84,13 +85,7 @@ var _ = Describe("The API server's faults", func() {
 				}
 			}
 			Expect(result.verdicts).To(Equal(states), "verdicts in the summary")
-			gone := []string{}
-			for _, name := range orphansOf2728 {
-				if !contains(kept, name) {
-					gone = append(gone, name)
-				}
-			}
-			Expect(leases(ctx)).To(Equal(without(before, gone...)), "leases afterwards")
+			Expect(leases(ctx)).To(Equal(without(before, but(orphansOf2728, kept...)...)), "leases afterwards")
 		},
 		func(fault string, times int, where string, exit int, verdicts map[string]expected, kept []string) string {
 			often := "for ever"
@@ -173,15 +168,7 @@ var _ = Describe("The API server's faults", func() {
 
 	It("fail loudly on a lease that comes back", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
 		s := setUp(ctx, "retired-leases")
-		done := make(chan struct{})
-		go func() {
-			defer GinkgoRecover()
-			defer close(done)
-			Eventually(ctx, func() map[string]string { return leases(ctx) }).WithTimeout(timeouts.Rehearsal).
-				WithPolling(200 * time.Millisecond).ShouldNot(HaveKey(victim))
-			time.Sleep(5 * time.Second) // an istiod tries again within 7.5 s
-			acquire(ctx, victim)
-		}()
+		done := comeBack(ctx, victim)
 		result := s.run(ctx, "--fix")
 		<-done
 		Expect(result.exit).To(Equal(1))
@@ -227,23 +214,9 @@ func acquire(ctx context.Context, name string) {
 	})
 }
 
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
-}
-
-func but(names []string, name string) []string {
-	var rest []string
-	for _, n := range names {
-		if n != name {
-			rest = append(rest, n)
-		}
-	}
-	return rest
+// but returns the names without those.
+func but(names []string, those ...string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(those, name) })
 }
 
 var _ = Describe("ARM's faults", func() {

@@ -31,7 +31,6 @@ type upgrade struct {
 	// release lets the istiod that goes release its leases; otherwise they keep
 	// the name of a pod that is gone.
 	release bool
-	holder  string
 }
 
 var _ = Describe("An upgrade with real control planes", Label(labelIstio), func() {
