@@ -145,6 +145,25 @@ func TestWhatBecomesOfALease(t *testing.T) {
 	}
 }
 
+// Somebody else deleted it: our request was refused.
+func TestALeaseThatGoesAfterItsDeletionWasDeniedIsNotCalledDeleted(t *testing.T) {
+	g := NewWithT(t)
+	stored := orphans(2)
+	c := startCluster(t, stored...)
+	c.onDelete = func(w http.ResponseWriter, name string) {
+		if name == stored[1].Name {
+			answers{{remove, 403}}.give(c)(w, name)
+			return
+		}
+		c.done(w, name) // and so the leases are looked at once more
+	}
+	f, _ := c.fixer()
+	outcome, err := f.Fix(t.Context())
+	g.Expect(err).To(MatchError("delete lease " + stored[1].Name + ": the message of Forbidden"))
+	g.Expect(outcome.Count(fixers.Deleted)).To(Equal(1))
+	g.Expect(outcome.Count(fixers.Failed)).To(Equal(1))
+}
+
 func TestOneDeletionThatFailsStopsNoOther(t *testing.T) {
 	g := NewWithT(t)
 	stored := orphans(4)

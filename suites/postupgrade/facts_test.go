@@ -23,9 +23,8 @@ func (e *environment) readInstallation(ctx context.Context) mesh.Installation {
 }
 
 // readControlPlanes returns the istiod Deployments, or ends the spec as
-// unverified.
-// On another cluster than ARM's there is nothing to judge; where ARM cannot be
-// read, the specs that need it say so.
+// unverified. On another cluster than ARM's there is nothing to judge; where ARM
+// cannot be read, the specs that need it say so.
 func (e *environment) readControlPlanes(ctx context.Context) []mesh.ControlPlane {
 	GinkgoHelper()
 	if installation, err := e.installation.get(ctx, e.arm.Installation); err == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/mesh-postflight/mesh-postflight/suites/matchers"
 )
 
-// They come last, since a kept lease costs nothing, and one after the other, since
-// what one repairs the other sees.
+// These come last, since a kept lease costs nothing, and one after the other,
+// since what one repairs the other sees.
 var _ = Describe("Leader election", Label(labelLeases, labelFixable), SpecPriority(-1), Serial, func() {
 	When("a revision has been retired", func() {
 		expectNoneRetired := func(ctx SpecContext, election mesh.Election) {
