@@ -56,7 +56,7 @@ rehearse-istio: istio ## Rehearsals with real istiods on embedded clusters, and 
 
 suite: ## Compile the post-upgrade suite into .built/postupgrade.test
 	@echo "compiling the post-upgrade suite" >&2
-	@$(QUICK) go test -c -o $(BUILT)/postupgrade.test ./suites/postupgrade
+	@$(QUICK) go test -vet=off -c -o $(BUILT)/postupgrade.test ./suites/postupgrade
 
 # What takes minutes the first time is built here, where its progress shows.
 controlplane:

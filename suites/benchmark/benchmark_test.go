@@ -96,7 +96,7 @@ func deleteInLoop(b *testing.B, cfg *rest.Config) float64 {
 func BenchmarkVerify(b *testing.B) {
 	stage := setUp(b, "settled")
 	suite := filepath.Join(b.TempDir(), "postupgrade.test")
-	if out, err := exec.CommandContext(b.Context(), "go", "test", "-c", "-o", suite, "../postupgrade").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(b.Context(), "go", "test", "-vet=off", "-c", "-o", suite, "../postupgrade").CombinedOutput(); err != nil {
 		b.Fatalf("compile the suite: %v\n%s", err, out)
 	}
 	verify := func(b *testing.B, args ...string) {

@@ -15,7 +15,7 @@ import (
 var _ = Describe("The rehearsals", func() {
 	It("leave no process and no folder behind, whether they pass, fail, or are interrupted", SpecTimeout(timeouts.Upgrade), func(ctx SpecContext) {
 		binary := filepath.Join(GinkgoT().TempDir(), "rehearsal.test")
-		out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, ".").CombinedOutput()
+		out, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-o", binary, ".").CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), "compile the rehearsals:\n%s", out)
 		for _, run := range []struct {
 			name      string

@@ -76,7 +76,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	dir, err := os.MkdirTemp("", "mesh-postflight-rehearsal-")
 	Expect(err).NotTo(HaveOccurred(), "make a folder for the compiled suite")
 	binary := filepath.Join(dir, "postupgrade.test")
-	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, "../postupgrade").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-o", binary, "../postupgrade").CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "compile the post-upgrade suite:\n%s", out)
 	if *clusterKind == "embedded" {
 		// Built once here, not by every process at the same time.
