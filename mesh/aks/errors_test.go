@@ -211,6 +211,22 @@ func TestUpgradeProfilesAreReadToTheirEnd(t *testing.T) {
 	}
 }
 
+// The SDK would register it unless told not to, which is a write.
+func TestAProviderThatIsNotRegisteredStaysSo(t *testing.T) {
+	g := NewWithT(t)
+	arm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.Path != clusterPath {
+			t.Errorf("%s %s arrived", r.Method, r.URL.Path)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusConflict)
+		_, _ = w.Write([]byte(`{"error":{"code":"MissingSubscriptionRegistration","message":"not registered"}}`))
+	}))
+	defer arm.Close()
+	_, err := readerOf(t, arm.URL).Installation(t.Context())
+	g.Expect(err).To(MatchError(reading + "ARM answered 409 MissingSubscriptionRegistration: not registered"))
+}
+
 func TestFaultsThatPassAreForgotten(t *testing.T) {
 	for name, fault := range map[string]fakearm.Fault{
 		"two server errors":  {Route: fakearm.GetCluster, Status: 500, Times: 2},
