@@ -75,15 +75,16 @@ func TestRehearsal(t *testing.T) {
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	dir, err := os.MkdirTemp("", "mesh-postflight-rehearsal-")
 	Expect(err).NotTo(HaveOccurred(), "make a folder for the compiled suite")
-	binary := filepath.Join(dir, "postupgrade.test")
-	out, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-o", binary, "../postupgrade").CombinedOutput()
+	// Set here already, so that what follows may end early and the folder still go.
+	suiteBinary = filepath.Join(dir, "postupgrade.test")
+	out, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-o", suiteBinary, "../postupgrade").CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "compile the post-upgrade suite:\n%s", out)
 	if *clusterKind == "embedded" {
 		// Built once here, not by every process at the same time.
 		first := startCluster(ctx)
 		Expect(first.Stop(ctx)).To(Succeed(), "stop the first cluster")
 	}
-	return []byte(binary)
+	return []byte(suiteBinary)
 }, func(ctx SpecContext, binary []byte) {
 	suiteBinary = string(binary)
 	cluster = startCluster(ctx)
