@@ -76,7 +76,7 @@ func TestBackupHoldsTheObjectsThemselves(t *testing.T) {
 	g.Expect(decode(t, path)).To(Equal(objects("a", "b")))
 	text, err := os.ReadFile(path)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(text)).To(HavePrefix("# What mesh-postflight deleted.\n#   cluster: /subscriptions/s\n#   by:      me@host\n# Restore with: kubectl create -f " + path + "\n---\n"))
+	g.Expect(string(text)).To(HavePrefix("# What mesh-postflight set out to delete; audit.jsonl beside this tells what it did.\n#   cluster: /subscriptions/s\n#   by:      me@host\n# Restore with: kubectl create -f " + path + "\n---\n"))
 }
 
 func TestBackupsOfOneRecordAreOneFile(t *testing.T) {

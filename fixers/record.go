@@ -85,7 +85,7 @@ func (r *Record) openBackup() (*os.File, error) {
 		return nil, err
 	}
 	r.backup = file.Name()
-	_, err = fmt.Fprintf(file, "# What mesh-postflight deleted.\n#   cluster: %s\n#   by:      %s\n# Restore with: kubectl create -f %s\n", oneLine(r.Cluster), oneLine(r.Who), oneLine(r.backup))
+	_, err = fmt.Fprintf(file, "# What mesh-postflight set out to delete; "+AuditFile+" beside this tells what it did.\n#   cluster: %s\n#   by:      %s\n# Restore with: kubectl create -f %s\n", oneLine(r.Cluster), oneLine(r.Who), oneLine(r.backup))
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -69,8 +69,8 @@ var _ fixers.Fixer = (*Fixer)(nil)
 // It connects to nothing yet. The only change that its clients can make is to
 // delete a Lease in the mesh's namespace.
 func New(source fixers.InstallationReader, cfg *rest.Config, options Options) (*Fixer, error) {
-	if options.Target == "" || options.Record == nil {
-		return nil, errors.New("a lease fixer needs a target revision and a record")
+	if err := options.problems(); err != nil {
+		return nil, fmt.Errorf("make a lease fixer: %w", err)
 	}
 	options = withDefaults(options)
 	reader, err := kube.NewReader(cfg, options.Namespace)
@@ -87,6 +87,21 @@ func New(source fixers.InstallationReader, cfg *rest.Config, options Options) (*
 		deleter: client.Leases(options.Namespace),
 		options: options,
 	}, nil
+}
+
+// problems returns everything that is wrong with the options, as one error.
+func (o Options) problems() error {
+	var problems []error
+	if o.Target == "" {
+		problems = append(problems, errors.New("it needs a target revision"))
+	}
+	if o.Record == nil {
+		problems = append(problems, errors.New("it needs a record"))
+	}
+	if o.Grace < 0 || o.MaxDeletions < 0 || o.RecreationWait < 0 {
+		problems = append(problems, fmt.Errorf("grace %s, limit of deletions %d and recreation wait %s must not be negative", o.Grace, o.MaxDeletions, o.RecreationWait))
+	}
+	return errors.Join(problems...)
 }
 
 func withDefaults(o Options) Options {

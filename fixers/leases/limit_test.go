@@ -19,7 +19,6 @@ func TestMaxDeletionsIsTheLastNumberThatIsDeleted(t *testing.T) {
 		"over the default":    {0, 21},
 		"at a limit of one":   {1, 1},
 		"over a limit of one": {1, 2},
-		"under no limit":      {-1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -242,10 +243,19 @@ func TestARefusalThatCannotBeRecordedStaysOne(t *testing.T) {
 	g.Expect(outcome.Refused).To(HaveLen(1))
 }
 
-func TestNewWantsATargetAndARecord(t *testing.T) {
-	g := NewWithT(t)
-	for _, options := range []leases.Options{{}, {Target: "asm-1-29"}, {Record: &fixers.Record{}}} {
+func TestNewRefusesBadOptionsAllAtOnce(t *testing.T) {
+	const noTarget, noRecord = "it needs a target revision", "it needs a record"
+	record := &fixers.Record{}
+	for problem, options := range map[string]leases.Options{
+		noTarget + "\n" + noRecord: {},
+		noRecord:                   {Target: "asm-1-29"},
+		noTarget:                   {Record: record},
+		// A negative wait would skip the last look.
+		"grace -1h0m0s, limit of deletions 0 and recreation wait 0s must not be negative": {Target: "asm-1-29", Record: record, Grace: -time.Hour},
+		"grace 0s, limit of deletions -1 and recreation wait 0s must not be negative":     {Target: "asm-1-29", Record: record, MaxDeletions: -1},
+		"grace 0s, limit of deletions 0 and recreation wait -10s must not be negative":    {Target: "asm-1-29", Record: record, RecreationWait: -10 * time.Second},
+	} {
 		_, err := leases.New(nil, nil, options)
-		g.Expect(err).To(MatchError("a lease fixer needs a target revision and a record"))
+		NewWithT(t).Expect(err).To(MatchError("make a lease fixer: " + problem))
 	}
 }
