@@ -14,9 +14,11 @@ QUICK := CGO_ENABLED=0 GOFLAGS="$(shell go env GOFLAGS) '-gcflags=all=-N -l -dwa
 GINKGO := go tool ginkgo run --no-color --randomize-all --fail-on-pending --fail-on-empty --keep-going --poll-progress-after=2m
 
 # The two suites are run by Ginkgo, not by a bare go test.
-# A folder for JUnit and JSON reports of the rehearsals.
+# A folder for JUnit and JSON reports of the rehearsals, and for the logs of
+# clusters on which one failed.
 REPORTS ?=
-REPORTING = $(if $(REPORTS),--output-dir=$(REPORTS) --junit-report=junit-$@.xml --json-report=$@.json)
+REPORTING = $(if $(REPORTS),--output-dir=$(REPORTS) --junit-report=junit-$@$(1).xml --json-report=$@$(1).json)
+LOGS = $(if $(REPORTS),--logs=$(abspath $(REPORTS))/logs-$@$(1))
 
 UNITS = $$(go list ./... | grep -v -e /suites/postupgrade$$ -e /suites/rehearsal$$)
 
@@ -44,14 +46,14 @@ unit: controlplane ## Unit tests
 	go test $(RACE) $(UNITS)
 
 rehearse: controlplane ## Rehearsals on embedded clusters
-	$(GINKGO) $(REPORTING) --procs=$(PROCS) --label-filter '!istio' ./suites/rehearsal
+	$(GINKGO) $(REPORTING) --procs=$(PROCS) --label-filter '!istio' ./suites/rehearsal -- $(LOGS)
 
 rehearse-kind: ## Rehearsals on a kind cluster, which needs a container engine (KIND_NODE_IMAGE: another node image)
-	$(GINKGO) $(REPORTING) --label-filter table ./suites/rehearsal -- --cluster kind
+	$(GINKGO) $(REPORTING) --label-filter table ./suites/rehearsal -- --cluster kind $(LOGS)
 
 rehearse-istio: istio ## Rehearsals with real istiods on embedded clusters, and on kind where there is a container engine
-	$(GINKGO) $(REPORTING) --procs=$(PROCS) --label-filter istio ./suites/rehearsal
-	@if docker info >/dev/null 2>&1; then set -x; $(GINKGO) --label-filter istio ./suites/rehearsal -- --cluster kind; \
+	$(GINKGO) $(REPORTING) --procs=$(PROCS) --label-filter istio ./suites/rehearsal -- $(LOGS)
+	@if docker info >/dev/null 2>&1; then set -x; $(GINKGO) $(call REPORTING,-on-kind) --label-filter istio ./suites/rehearsal -- --cluster kind $(call LOGS,-on-kind); \
 	else echo "no container engine: real istiods were rehearsed on embedded clusters only"; fi
 
 suite: ## Compile the post-upgrade suite into .built/postupgrade.test

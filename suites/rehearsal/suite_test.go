@@ -27,6 +27,8 @@ var choice clusters.Choice
 
 var clusterKind = &choice.Kind
 
+var logsFolder = flag.String("logs", "", "`folder` for the logs of a cluster on which a rehearsal failed")
+
 func init() { choice.AddFlags(flag.CommandLine) }
 
 // timeouts are all that the rehearsals wait for.
@@ -58,6 +60,8 @@ var (
 	cluster *clusters.Cluster
 	// provider is the one that made it.
 	provider support.E2EClusterProvider
+	// failed tells that a rehearsal of this process failed.
+	failed bool
 )
 
 func TestRehearsal(t *testing.T) {
@@ -89,6 +93,12 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	suiteBinary = string(binary)
 	cluster = startCluster(ctx)
 	DeferCleanup(func(ctx SpecContext) {
+		if failed && *logsFolder != "" {
+			dest := filepath.Join(*logsFolder, fmt.Sprintf("cluster-%d", GinkgoParallelProcess()))
+			if err := provider.ExportLogs(ctx, dest); err != nil {
+				AddReportEntry("logs", err.Error())
+			}
+		}
 		Expect(cluster.Stop(ctx)).To(Succeed(), "stop the cluster")
 	}, NodeTimeout(timeouts.Cluster))
 	if *clusterKind == "existing" {
@@ -97,6 +107,8 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	}
 	createIdentities(ctx)
 }, NodeTimeout(timeouts.Build))
+
+var _ = ReportAfterEach(func(r SpecReport) { failed = failed || r.Failed() })
 
 var _ = SynchronizedAfterSuite(func() {}, func() {
 	if suiteBinary != "" {
