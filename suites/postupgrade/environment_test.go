@@ -48,7 +48,7 @@ type environment struct {
 // back in one error.
 func newEnvironment(f *flags, leftOver []string) (*environment, error) {
 	e := &environment{flags: *f}
-	var problems []string
+	problems := slices.Clone(f.problems)
 	problem := func(err error, subject string) {
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("%s: %v", subject, err))
@@ -126,6 +126,9 @@ func (e *environment) kubeconfig() (*rest.Config, string, error) {
 		return nil, "", fmt.Errorf("has no context %q", name)
 	}
 	cfg, err := loader.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, "", errors.New("there is none, and this is no pod of a cluster")
+	}
 	if err != nil {
 		return nil, "", err
 	}

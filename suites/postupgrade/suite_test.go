@@ -7,6 +7,7 @@
 package postupgrade
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -36,10 +37,14 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	ginkgos := flag.CommandLine.Usage
-	flag.CommandLine.Usage = func() { usage(ginkgos) }
-	flag.Parse()
-	var err error
+	err := parse(flag.CommandLine, os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		os.Exit(0)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "mesh-postflight: nothing was read or changed: %v\nSee --help\n", err)
+		os.Exit(1)
+	}
 	if env, err = newEnvironment(options, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
