@@ -70,10 +70,10 @@ istio: controlplane
 ##  By hand
 
 stage: ## Keep a stage up until Ctrl-C, and print the variables that lead to it
-	go run ./fixtures/stage --scenario retired-leases
+	@go run ./fixtures/stage --scenario retired-leases
 
 outline: ## Print the specs of the post-upgrade suite
-	@for f in suites/postupgrade/*_test.go; do go tool ginkgo outline --format indent $$f 2>/dev/null; done | cut -d, -f1,2
+	@for f in suites/postupgrade/*_test.go; do go tool ginkgo outline --format indent $$f 2>/dev/null; done | cut -d, -f1,2 | grep -v -e ^Name -e ^By
 
 bench: ## Rates of deleting and verifying, beside the plain ways
 	go test -run '^$$' -bench Delete -benchtime 1x -timeout 30m ./suites/benchmark
@@ -83,4 +83,4 @@ docs: ## Write docs/rehearsals.md anew from the table of rehearsals
 	$(GINKGO) --focus 'docs/rehearsals.md' ./suites/rehearsal -- --update-docs
 
 clean: ## Remove everything that was built
-	rm -rf $(BUILT) postflight-artifacts
+	rm -rf $(BUILT)

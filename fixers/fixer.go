@@ -9,6 +9,10 @@ package fixers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mesh-postflight/mesh-postflight/mesh"
 )
 
 // Fixer repairs one kind of fault.
@@ -66,7 +70,7 @@ type Outcome struct {
 	Refused []string `json:"refused,omitempty"`
 	Results []Result `json:"results,omitempty"`
 	// RestoreFile holds the manifests of what was deleted, for
-	// `kubectl create -f`. Empty when nothing was to be deleted.
+	// `kubectl create -f`. Empty when certainly nothing was deleted.
 	RestoreFile string `json:"restoreFile,omitempty"`
 	// AuditFile has a line for each decision and each result.
 	AuditFile string `json:"auditFile,omitempty"`
@@ -86,6 +90,25 @@ func (o Outcome) Of(belongs func(Result) bool) Outcome {
 	}
 	o.Results = own
 	return o
+}
+
+// String is the outcome in lines: why the fixer refused, what became of each
+// object and why, and what else went wrong.
+func (o Outcome) String() string {
+	var lines []string
+	for _, reason := range o.Refused {
+		lines = append(lines, "refused: "+reason)
+	}
+	for _, r := range o.Results {
+		lines = append(lines, fmt.Sprintf("%s: %s (%s)", r.Object, r.Action, r.Why))
+	}
+	if o.Error != "" {
+		lines = append(lines, "error: "+mesh.Printable(strings.ReplaceAll(o.Error, "\n", "; ")))
+	}
+	if len(lines) == 0 {
+		return "found nothing that it may delete"
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Count returns how many objects ended with that action.

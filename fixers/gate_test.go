@@ -54,13 +54,13 @@ func stable() (*source, *cluster) {
 }
 
 const (
-	another     = "the kubeconfig leads to the API server c2.hcp.example.com, but that of ARM serviceMeshProfile of c1 is c1.hcp.example.com"
+	another     = "the kubeconfig leads to the API server c2.hcp.example.com, which is none of those that ARM names: c1.hcp.example.com"
 	notProven   = "the kubeconfig does not make the API server c1.hcp.example.com prove its name: insecure-skip-tls-verify is set"
 	updating    = "not met: provisioning has succeeded (provisioning state is Updating)"
 	stopped     = "not met: provisioning has succeeded (provisioning state is Succeeded, but power state is Stopped)"
 	upgrading   = "not met: no mesh upgrade is in progress (ARM answered 409)"
 	twoOfThem   = "not met: exactly one revision is installed (ARM lists asm-1-28, asm-1-29)"
-	offTarget   = "not met: the target revision is installed (asm-1-29 is not among the installed revisions: asm-1-28)"
+	offTarget   = "not met: the target revision is installed (asm-1-29 is not installed: ARM lists asm-1-28)"
 	noPlane     = "the control plane of the target is not stable: no Deployment istiod-asm-1-29"
 	notReady    = "the control plane of the target is not stable: Deployment istiod-asm-1-29: desired 2, updated 2, ready 1, available 2, in all 2"
 	oldPods     = "the control plane of the target is not stable: Deployment istiod-asm-1-29: desired 2, updated 2, ready 2, available 2, in all 3"

@@ -25,7 +25,11 @@ func (s APIServer) NotOf(i Installation, aliases []string) string {
 	case s.Unproven != "":
 		return fmt.Sprintf("the kubeconfig does not make the API server %s prove its name: %s", s.Name, s.Unproven)
 	case !slices.ContainsFunc(known, same):
-		return fmt.Sprintf("the kubeconfig leads to the API server %s, but that of %s is %s", s.Name, i.Source, or(strings.Join(known, ", "), "not named by ARM"))
+		why := fmt.Sprintf("the kubeconfig leads to the API server %s, which is none of those that ARM names: %s", s.Name, or(strings.Join(i.APIServerNames, ", "), "none"))
+		if len(aliases) > 0 {
+			why += fmt.Sprintf("; nor one that the user vouches for: %s", strings.Join(aliases, ", "))
+		}
+		return why
 	}
 	return ""
 }

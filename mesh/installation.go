@@ -66,7 +66,7 @@ func (i Installation) Unmet(c Condition, target Revision) string {
 		return i.notOneRevision()
 	case OnTarget:
 		if !i.Installed(target) {
-			return fmt.Sprintf("%s is not among the installed revisions: %s", target, i.listed())
+			return fmt.Sprintf("%s is not installed: ARM lists %s", target, i.listed())
 		}
 		return ""
 	}

@@ -36,7 +36,7 @@ func TestUnsettled(t *testing.T) {
 		"upgrading":                {func(i *mesh.Installation) { i.UpgradeInProgress = "ARM answered 409" }, []mesh.Condition{mesh.NotUpgrading}, "ARM answered 409"},
 		"two revisions":            {func(i *mesh.Installation) { i.Revisions = []string{"asm-1-28", "asm-1-29"} }, []mesh.Condition{mesh.OneRevision}, "asm-1-28, asm-1-29"},
 		"twice the same":           {func(i *mesh.Installation) { i.Revisions = []string{"asm-1-29", "asm-1-29"} }, []mesh.Condition{mesh.OneRevision}, "asm-1-29, asm-1-29"},
-		"another revision":         {func(i *mesh.Installation) { i.Revisions = []string{"asm-1-28"} }, []mesh.Condition{mesh.OnTarget}, "asm-1-29 is not among the installed revisions: asm-1-28"},
+		"another revision":         {func(i *mesh.Installation) { i.Revisions = []string{"asm-1-28"} }, []mesh.Condition{mesh.OnTarget}, "asm-1-29 is not installed: ARM lists asm-1-28"},
 		"suffix of the target":     {func(i *mesh.Installation) { i.Revisions = []string{"1-29"} }, []mesh.Condition{mesh.OnTarget}, "1-29"},
 		"malformed beside target":  {func(i *mesh.Installation) { i.Revisions = []string{"ASM 1.28", "asm-1-29"} }, []mesh.Condition{mesh.OneRevision}, "is no revision"},
 		"empty name beside target": {func(i *mesh.Installation) { i.Revisions = []string{"", "asm-1-29"} }, []mesh.Condition{mesh.OneRevision}, "is no revision"},
@@ -82,9 +82,9 @@ func TestAPIServerNotOf(t *testing.T) {
 	}{
 		"one of ARM's names":    {mesh.APIServer{Name: "c1.hcp.example.com"}, nil, ""},
 		"in another case":       {mesh.APIServer{Name: "C1.HCP.example.com"}, nil, ""},
-		"another cluster":       {mesh.APIServer{Name: "c2.hcp.example.com"}, nil, "leads to the API server c2.hcp.example.com, but that of ARM serviceMeshProfile of c1 is c1.hcp.example.com"},
+		"another cluster":       {mesh.APIServer{Name: "c2.hcp.example.com"}, nil, "leads to the API server c2.hcp.example.com, which is none of those that ARM names: c1.hcp.example.com"},
 		"vouched for":           {mesh.APIServer{Name: "10.0.0.4"}, []string{"10.0.0.4"}, ""},
-		"another vouched for":   {mesh.APIServer{Name: "10.0.0.4"}, []string{"10.0.0.5"}, "c1.hcp.example.com, 10.0.0.5"},
+		"another vouched for":   {mesh.APIServer{Name: "10.0.0.4"}, []string{"10.0.0.5"}, "c1.hcp.example.com; nor one that the user vouches for: 10.0.0.5"},
 		"longer name":           {mesh.APIServer{Name: "c1.hcp.example.com.evil.example"}, nil, "leads to"},
 		"no name":               {mesh.APIServer{}, []string{""}, "leads to"},
 		"name not proven":       {mesh.APIServer{Name: "c1.hcp.example.com", Unproven: "insecure-skip-tls-verify is set"}, nil, "insecure-skip-tls-verify is set"},
@@ -98,7 +98,7 @@ func TestAPIServerNotOf(t *testing.T) {
 			}
 		})
 	}
-	if why := (mesh.APIServer{Name: "x"}).NotOf(mesh.Installation{Source: "ARM"}, nil); !strings.Contains(why, "not named by ARM") {
+	if why := (mesh.APIServer{Name: "x"}).NotOf(mesh.Installation{Source: "ARM"}, nil); !strings.Contains(why, "ARM names: none") {
 		t.Errorf("without any name, NotOf says %q", why)
 	}
 }

@@ -34,6 +34,9 @@ type deletion struct {
 func (f *Fixer) apply(ctx context.Context, p plan, outcome fixers.Outcome) (fixers.Outcome, error) {
 	deletions, unrecorded := f.deleteAll(ctx, p.delete)
 	looked := f.lookAgain(ctx, deletions)
+	if !slices.ContainsFunc(deletions, (*deletion).mayNeedRestoring) {
+		outcome.RestoreFile = ""
+	}
 	var errs []error
 	for _, d := range deletions {
 		outcome.Results = append(outcome.Results, result(d.judgement, d.action, d.why()))
@@ -51,6 +54,12 @@ func (f *Fixer) apply(ctx context.Context, p plan, outcome fixers.Outcome) (fixe
 // mayBeDone reports whether the lease may be gone, at our request or another's.
 func (d *deletion) mayBeDone() bool {
 	return d.action == fixers.Deleted || d.action == fixers.AlreadyGone || d.lost
+}
+
+// mayNeedRestoring reports whether we deleted the lease, or cannot say that we
+// did not.
+func (d *deletion) mayNeedRestoring() bool {
+	return d.action == fixers.Deleted || d.action == fixers.CameBack || d.lost
 }
 
 func (d *deletion) why() string {
@@ -130,7 +139,7 @@ func (f *Fixer) lookAgain(ctx context.Context, deletions []*deletion) error {
 	select {
 	case <-time.After(f.options.RecreationWait):
 	case <-ctx.Done():
-		return fmt.Errorf("deleted leases were not looked for again: %w", context.Cause(ctx))
+		return fmt.Errorf("deleted leases were not looked for again: %w; run once more without --fix", context.Cause(ctx))
 	}
 	leases, err := f.reader.ElectionLeases(ctx)
 	if err != nil {

@@ -155,7 +155,7 @@ func (f *Fixer) prepare(ctx context.Context, outcome *fixers.Outcome) (plan, err
 	}
 	outcome.Results = plan.kept()
 	if n := len(plan.delete); n > f.options.MaxDeletions {
-		err := refuse(outcome, fmt.Sprintf("there are %d orphaned leases, and one run may delete at most %d (--max-deletions)", n, f.options.MaxDeletions))
+		err := refuse(outcome, fmt.Sprintf("there are %d orphaned leases, and one run may delete at most %d: look at them, then allow it with --max-deletions %d", n, f.options.MaxDeletions, n))
 		return plan, errors.Join(err, f.keepAll(outcome, plan, err, decisions(plan.keep, "keep", string(fixers.Kept))...))
 	}
 	if outcome.AuditFile, err = f.record(plan, outcome); err != nil {

@@ -38,7 +38,7 @@ func TestMaxDeletionsIsTheLastNumberThatIsDeleted(t *testing.T) {
 				g.Expect(c.left()).To(BeEmpty())
 				return
 			}
-			reason := fmt.Sprintf("there are %d orphaned leases, and one run may delete at most %d (--max-deletions)", row.orphans, limit)
+			reason := fmt.Sprintf("there are %d orphaned leases, and one run may delete at most %d: look at them, then allow it with --max-deletions %d", row.orphans, limit, row.orphans)
 			g.Expect(err).To(MatchError(fixers.ErrRefused))
 			g.Expect(outcome.Refused).To(ConsistOf(reason))
 			g.Expect(outcome.Results).To(HaveEach(And(HaveField("Action", fixers.Kept), HaveField("Why", "refused to fix: "+reason))))

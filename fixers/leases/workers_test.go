@@ -130,7 +130,7 @@ func TestAnInterruptLetsDeletionsUnderWayEndAndTriesNoOther(t *testing.T) {
 			g.Expect(c.left()).To(ContainElement(strings.TrimPrefix(r.Object, "lease ")))
 		}
 	}
-	g.Expect(outcome.Error).To(Equal("deleted leases were not looked for again: interrupted by the pipeline"))
+	g.Expect(outcome.Error).To(Equal("deleted leases were not looked for again: interrupted by the pipeline; run once more without --fix"))
 	results := map[string]int{}
 	for _, d := range decisions(t, outcome.AuditFile) {
 		results[d.Result]++

@@ -12,7 +12,7 @@ func TestBeAPIServerOf(t *testing.T) {
 	run(t, map[string]golden{
 		"it is another": {matcher: matchers.BeAPIServerOf(installation(), aliases), actual: mesh.APIServer{Name: "other.hcp.westus3.azmk8s.io"}, says: `
 Expected the kubeconfig and ARM to mean the same cluster
-but the kubeconfig leads to the API server other.hcp.westus3.azmk8s.io, but that of ARM serviceMeshProfile of svc-westus3 is svc.hcp.westus3.azmk8s.io, 10.0.0.4
+but the kubeconfig leads to the API server other.hcp.westus3.azmk8s.io, which is none of those that ARM names: svc.hcp.westus3.azmk8s.io; nor one that the user vouches for: 10.0.0.4
 `},
 		"it is not proven": {matcher: matchers.BeAPIServerOf(installation(), nil), actual: mesh.APIServer{Name: "svc.hcp.westus3.azmk8s.io", Unproven: "insecure-skip-tls-verify is set"}, says: `
 Expected the kubeconfig and ARM to mean the same cluster
@@ -20,7 +20,7 @@ but the kubeconfig does not make the API server svc.hcp.westus3.azmk8s.io prove 
 `},
 		"ARM names none": {matcher: matchers.BeAPIServerOf(installation(func(i *mesh.Installation) { i.APIServerNames = nil }), nil), actual: mesh.APIServer{Name: "10.0.0.4"}, says: `
 Expected the kubeconfig and ARM to mean the same cluster
-but the kubeconfig leads to the API server 10.0.0.4, but that of ARM serviceMeshProfile of svc-westus3 is not named by ARM
+but the kubeconfig leads to the API server 10.0.0.4, which is none of those that ARM names: none
 `},
 		"it is": {matcher: matchers.BeAPIServerOf(installation(), nil), actual: mesh.APIServer{Name: "svc.hcp.westus3.azmk8s.io"}, matches: true, says: `
 Expected the kubeconfig and ARM not to mean the same cluster

@@ -39,7 +39,7 @@ but ARM lists asm-1-28, asm-1-29
 			says: `
 Expected the mesh to be settled: the target revision is installed
     after the upgrade to asm-1-29, by ARM serviceMeshProfile of svc-westus3
-but asm-1-29 is not among the installed revisions: asm-1-28
+but asm-1-29 is not installed: ARM lists asm-1-28
 `},
 		"no mesh": {
 			matcher: matchers.Meet(mesh.OnTarget, target),
@@ -47,7 +47,7 @@ but asm-1-29 is not among the installed revisions: asm-1-28
 			says: `
 Expected the mesh to be settled: the target revision is installed
     after the upgrade to asm-1-29, by ARM serviceMeshProfile of svc-westus3
-but asm-1-29 is not among the installed revisions: no service mesh profile
+but asm-1-29 is not installed: ARM lists no service mesh profile
 `},
 		"it is": {matcher: matchers.Meet(mesh.OnTarget, target), actual: installation(), matches: true, says: `
 Expected the mesh not to be settled: the target revision is installed

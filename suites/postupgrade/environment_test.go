@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/user"
@@ -11,8 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	. "github.com/onsi/ginkgo/v2"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -28,8 +31,10 @@ import (
 // verdict on the same state. After a fixer, the cluster is read again.
 type environment struct {
 	flags
-	target     mesh.Revision
-	id         aks.ClusterID
+	target mesh.Revision
+	id     aks.ClusterID
+	// server says where the kubeconfig leads, and as whom.
+	server     string
 	arm        *aks.Reader
 	cluster    *kube.Reader
 	leaseFixer *leases.Fixer // nil without --fix
@@ -72,9 +77,7 @@ func newEnvironment(f *flags, leftOver []string) (*environment, error) {
 		problem(fmt.Errorf("%s is less than %s, for which a killed istiod goes on holding its lease", f.leaseGrace, mesh.MinGrace), "--lease-grace")
 	}
 	for _, name := range f.apiServerNames {
-		if slices.Contains(sharedNames, strings.ToLower(name)) {
-			problem(fmt.Errorf("%q is a name of every cluster's API server, and proves nothing", name), "--api-server-name")
-		}
+		problem(vouchable(name), "--api-server-name")
 	}
 	if f.maxDeletions < 1 {
 		problem(fmt.Errorf("%d is less than 1", f.maxDeletions), "--max-deletions")
@@ -127,7 +130,7 @@ func (e *environment) kubeconfig() (*rest.Config, string, error) {
 	}
 	cfg, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, "", errors.New("there is none, and this is no pod of a cluster")
+		return nil, "", fmt.Errorf("no cluster is in %s, and this is no pod of one", strings.Join(rules.GetLoadingPrecedence(), ", "))
 	}
 	if err != nil {
 		return nil, "", err
@@ -167,6 +170,10 @@ func (e *environment) connect(configuration cloud.Configuration, endpoint *url.U
 	if e.cluster, err = kube.NewReader(cfg, kube.MeshNamespace); err != nil {
 		return err
 	}
+	e.server = fmt.Sprintf("%s (%s)", cfg.Host, who)
+	if u, err := url.Parse(cfg.Host); err == nil {
+		e.server = fmt.Sprintf("%s (%s)", u.Redacted(), who)
+	}
 	if !e.fix {
 		return nil
 	}
@@ -197,7 +204,7 @@ func operator() string {
 func (e *environment) banner() string {
 	mode := "read-only: nothing will be changed"
 	if e.fix {
-		mode = fmt.Sprintf("--fix: orphaned leases will be deleted, at most %d; record in %s", e.maxDeletions, e.artifacts)
+		mode = fmt.Sprintf("--fix: orphaned leases will be deleted, or none if there are over %d; record in %s", e.maxDeletions, e.artifacts)
 	}
 	if e.advisory {
 		mode += "; --advisory: warnings only"
@@ -207,7 +214,7 @@ func (e *environment) banner() string {
 		arm = "faked ARM at " + e.armEndpoint
 	}
 	return fmt.Sprintf("mesh-postflight\n  cluster     %s (%s)\n  API server  %s\n  target      %s\n  mode        %s\n",
-		e.clusterID, arm, e.cluster.APIServer().Name, e.target, mode)
+		e.clusterID, arm, e.server, e.target, mode)
 }
 
 // afresh returns the environment with nothing remembered of the cluster.
@@ -215,6 +222,36 @@ func (e *environment) afresh() *environment {
 	fresh := *e
 	fresh.controlPlanes, fresh.leases, fresh.life = cached[[]mesh.ControlPlane]{}, cached[kube.ElectionLeases]{}, cached[mesh.Life]{}
 	return &fresh
+}
+
+// vouchable returns why a name cannot prove which cluster an API server is of.
+func vouchable(name string) error {
+	address := net.ParseIP(name)
+	switch {
+	case address == nil && len(validation.IsDNS1123Subdomain(strings.ToLower(name))) > 0:
+		return fmt.Errorf("%q is neither a host name nor an address", name)
+	case address != nil && (address.IsLoopback() || address.IsUnspecified()), slices.Contains(sharedNames, strings.ToLower(name)):
+		return fmt.Errorf("%q is a name of every cluster's API server, and proves nothing", name)
+	}
+	return nil
+}
+
+// kubectl is the call of kubectl that means the same cluster as this run, up to
+// its own arguments.
+func (e *environment) kubectl() string {
+	call := "kubectl"
+	if e.flags.kubeconfig != "" {
+		call += " --kubeconfig " + shellescape.Quote(e.flags.kubeconfig)
+	}
+	if e.context != "" {
+		call += " --context " + shellescape.Quote(e.context)
+	}
+	return call
+}
+
+// az is a call of the Azure CLI on the cluster.
+func (e *environment) az(command string) string {
+	return fmt.Sprintf("az %s --resource-group %s --name %s", command, shellescape.Quote(e.id.ResourceGroup), shellescape.Quote(e.id.Name))
 }
 
 // sharedNames stand in the certificate of every API server.

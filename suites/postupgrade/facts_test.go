@@ -23,15 +23,13 @@ func (e *environment) readInstallation(ctx context.Context) mesh.Installation {
 }
 
 // readControlPlanes returns the istiod Deployments, or ends the spec as
-// unverified. On another cluster than ARM's there is nothing to judge; where ARM
-// cannot be read, the specs that need it say so.
+// unverified. On another cluster than ARM's there is nothing to judge, and only
+// ARM says which that is.
 func (e *environment) readControlPlanes(ctx context.Context) []mesh.ControlPlane {
 	GinkgoHelper()
-	if installation, err := e.installation.get(ctx, e.arm.Installation); err == nil {
-		if why := e.cluster.APIServer().NotOf(installation, e.apiServerNames); why != "" {
-			AddReportEntry(entryNotJudged, why, ReportEntryVisibilityNever)
-			Skip("not judged, since " + why)
-		}
+	if why := e.cluster.APIServer().NotOf(e.readInstallation(ctx), e.apiServerNames); why != "" {
+		AddReportEntry(entryNotJudged, why, ReportEntryVisibilityNever)
+		Skip("not judged, since " + why)
 	}
 	planes, err := e.controlPlanes.get(ctx, e.cluster.ControlPlanes)
 	if err != nil {

@@ -17,19 +17,21 @@ var _ = Describe("The mesh's installation", Label(labelStability), func() {
 	It("has been provisioned", SpecTimeout(timeouts.Spec), func(ctx SpecContext) {
 		expectMet(ctx, mesh.Provisioned,
 			"An operation on the cluster must end, and succeed, before the mesh is judged.\n"+
-				"Wait for it, or look at it with: az aks show; run this again when the provisioning state is Succeeded.")
+				"Wait for it, or look at it with: "+env.az("aks show")+"\nRun this again when the provisioning state is Succeeded.")
 	})
 
 	It("has no upgrade in progress", SpecTimeout(timeouts.Spec), func(ctx SpecContext) {
 		expectMet(ctx, mesh.NotUpgrading,
 			"A mesh upgrade must be completed or rolled back before a revision counts as retired.\n"+
-				"Finish it with: az aks mesh upgrade complete, or: az aks mesh upgrade rollback.")
+				"Finish it with: "+env.az("aks mesh upgrade complete")+"\n"+
+				"or end it with: "+env.az("aks mesh upgrade rollback"))
 	})
 
 	It("is exactly one revision", SpecTimeout(timeouts.Spec), func(ctx SpecContext) {
 		expectMet(ctx, mesh.OneRevision,
 			"After an upgrade exactly one revision must be installed.\n"+
-				"With two, finish the upgrade: az aks mesh upgrade complete, or: az aks mesh upgrade rollback; with none, the mesh add-on is off.")
+				"With none, the mesh add-on is off. With two, finish the upgrade: "+env.az("aks mesh upgrade complete")+"\n"+
+				"or end it: "+env.az("aks mesh upgrade rollback"))
 	})
 
 	It("includes the target", SpecTimeout(timeouts.Spec), func(ctx SpecContext) {

@@ -53,6 +53,15 @@ type finding struct {
 	Plan []string `json:"plan"`
 }
 
+// String is what the finding is for readers of JUnit's output.
+func (f finding) String() string {
+	var lines []string
+	for _, j := range f.Offenders {
+		lines = append(lines, j.GomegaString())
+	}
+	return strings.Join(lines, "\n")
+}
+
 func reportFinding(leases []mesh.Judgement, installation mesh.Installation) {
 	f := finding{Check: CurrentSpecReport().FullText(), Expected: installation.Revisions, Source: installation.Source, Plan: orphans(leases)}
 	for _, j := range leases {
@@ -84,7 +93,7 @@ func (e *environment) remedy(ctx context.Context, leases []mesh.Judgement) strin
 	planes, err := e.controlPlanes.get(ctx, e.cluster.ControlPlanes)
 	switch why := mesh.TargetNotRolledOut(planes, e.target); {
 	case len(names) == 0:
-		return text + "None of these is proven to be an orphan, so --fix keeps them: see the evidence below.\n"
+		return text + "None of these is proven to be an orphan, so --fix keeps them. " + keptRemedy
 	case e.fix:
 		return text
 	case err != nil:
@@ -92,7 +101,7 @@ func (e *environment) remedy(ctx context.Context, leases []mesh.Judgement) strin
 	case why != "":
 		text += fmt.Sprintf("--fix would refuse now: the control plane of the target is not stable: %s.\n", why)
 	default:
-		text += fmt.Sprintf("Run again with --fix to delete these %d, or\n    kubectl -n %s delete lease %s\n", len(names), e.cluster.Namespace(), firstNames(names))
+		text += fmt.Sprintf("Run again with --fix to delete %s, or\n    %s -n %s delete lease %s\n", these(len(names)), e.kubectl(), e.cluster.Namespace(), firstNames(names))
 	}
 	retired := 0
 	for _, j := range leases {
@@ -101,9 +110,21 @@ func (e *environment) remedy(ctx context.Context, leases []mesh.Judgement) strin
 		}
 	}
 	if kept := retired - len(names); kept > 0 {
-		text += fmt.Sprintf("--fix keeps the other %d: see the evidence below.\n", kept)
+		text += fmt.Sprintf("--fix keeps %d that are not proven to be orphans. ", kept) + keptRemedy
 	}
 	return text
+}
+
+// keptRemedy is what to do about a lease that is not proven to be an orphan.
+const keptRemedy = "The evidence says what speaks against it:\n" +
+	"end what lives, wait until the grace is over, or delete the lease by hand if you know better\n" +
+	"(docs/safety.md, \"When a lease is kept\").\n"
+
+func these(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return fmt.Sprintf("these %d", n)
 }
 
 // firstNames lists as many names as a failure message shows.

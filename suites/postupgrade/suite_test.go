@@ -84,10 +84,10 @@ var _ = ReportAfterSuite("summary", func(report Report) {
 		fmt.Fprintln(os.Stderr, "WARNING (--advisory)", message)
 	}
 	switch {
-	case s.verified() == 0:
-		Fail("No spec was run, so nothing was verified: see --ginkgo.label-filter, --ginkgo.focus and --ginkgo.skip")
-	case report.SuiteSucceeded && s.notJudged() && !env.advisory:
-		// A filter has left out the spec that fails for the same reason.
-		Fail("Some specs were skipped because the cluster is not in a state, or not the one, to be judged: that is no success")
+	case s.noSuccess == "":
+	case s.verified() == 0 || !env.advisory:
+		Fail(s.noSuccess)
+	default:
+		fmt.Fprintln(os.Stderr, "WARNING (--advisory)", s.noSuccess)
 	}
 })

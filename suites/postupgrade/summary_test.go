@@ -14,7 +14,6 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mesh-postflight/mesh-postflight/fixers"
-	"github.com/mesh-postflight/mesh-postflight/mesh"
 )
 
 // state is how a person reads the end of a spec.
@@ -51,6 +50,8 @@ type summary struct {
 	ended []string
 	// repairs are the outcomes of fixers.
 	repairs []fixers.Outcome
+	// noSuccess is why a run without a failure is none; empty when it is one.
+	noSuccess string
 }
 
 // summarize reads the verdicts out of Ginkgo's report, which in a parallel run
@@ -72,6 +73,13 @@ func summarize(report types.Report) summary {
 				s.repairs = append(s.repairs, outcomeOf(entry))
 			}
 		}
+	}
+	switch {
+	case s.verified() == 0:
+		s.noSuccess = "No spec was run, so nothing was verified: see --ginkgo.label-filter, --ginkgo.focus and --ginkgo.skip"
+	case report.SuiteSucceeded && s.notJudged():
+		// A filter has left out the spec that fails for the same reason.
+		s.noSuccess = "Some specs were skipped because the cluster is not in a state, or not the one, to be judged: that is no success"
 	}
 	return s
 }
@@ -161,9 +169,12 @@ func (s summary) publish(console io.Writer) error {
 	errs := []error{err}
 	if env.artifacts != "" {
 		path := filepath.Join(env.artifacts, "summary.md")
-		errs = append(errs, os.MkdirAll(env.artifacts, 0o755), os.WriteFile(path, []byte(s.markdown()), 0o644))
-		_, err := fmt.Fprintf(console, "Summary: %s\n", path)
-		errs = append(errs, err)
+		if err := errors.Join(os.MkdirAll(env.artifacts, 0o755), os.WriteFile(path, []byte(s.markdown()), 0o644)); err != nil {
+			errs = append(errs, err)
+		} else {
+			_, err := fmt.Fprintf(console, "Summary: %s\n", path)
+			errs = append(errs, err)
+		}
 	}
 	if path := os.Getenv("GITHUB_STEP_SUMMARY"); path != "" {
 		errs = append(errs, appendFile(path, s.markdown()))
@@ -189,8 +200,15 @@ func (s summary) lines() string {
 
 // markdown has the failures, too: it is all that its reader sees.
 func (s summary) markdown() string {
+	head := fmt.Sprintf("### %s\n\n%s\n", s.title, s.counts())
+	if s.noSuccess != "" {
+		head += fmt.Sprintf("\n%s\n", s.noSuccess)
+	}
 	text := s.text(func(v verdict) bool { return v.state != stateFixed })
-	return fmt.Sprintf("### %s\n\n%s\n\n```text\n%s```\n", s.title, s.counts(), strings.ReplaceAll(strings.TrimLeft(text, "\n"), "```", "'''"))
+	if text == "" {
+		return head
+	}
+	return head + fmt.Sprintf("\n```text\n%s```\n", strings.ReplaceAll(strings.TrimLeft(text, "\n"), "```", "'''"))
 }
 
 // text has a paragraph for each spec that did not simply pass, with its text if
@@ -217,26 +235,14 @@ func (s summary) text(full func(verdict) bool) string {
 
 // outcomeText is what a fixer did, object by object, and how to undo it.
 func outcomeText(o fixers.Outcome) string {
-	var lines []string
-	for _, reason := range o.Refused {
-		lines = append(lines, "refused: "+reason)
-	}
-	for _, r := range o.Results {
-		lines = append(lines, fmt.Sprintf("%s: %s (%s)", r.Object, r.Action, r.Why))
-	}
-	if o.Error != "" {
-		lines = append(lines, "error: "+mesh.Printable(strings.ReplaceAll(o.Error, "\n", "; ")))
-	}
-	if len(lines) == 0 {
-		lines = append(lines, "found nothing that it may delete")
-	}
+	text := o.String()
 	if o.RestoreFile != "" {
-		lines = append(lines, "restore with: kubectl create -f "+shellescape.Quote(o.RestoreFile))
+		text += fmt.Sprintf("\nrestore with: %s create -f %s", env.kubectl(), shellescape.Quote(o.RestoreFile))
 	}
 	if o.AuditFile != "" {
-		lines = append(lines, "audit: "+o.AuditFile)
+		text += "\naudit: " + o.AuditFile
 	}
-	return strings.Join(lines, "\n")
+	return text
 }
 
 func indent(text string) string {

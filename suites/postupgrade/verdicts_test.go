@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -75,28 +74,18 @@ func expectOrFix(ctx context.Context, fix func(context.Context) (fixers.Outcome,
 	// What came back fails whatever called the fixer: a revision lives that was
 	// called retired.
 	if errors.Is(err, fixers.ErrRefused) || errors.Is(err, fixers.ErrCameBack) || outcome.Error != "" {
-		fail(failure + "\n\n" + didNotFix(outcome))
+		fail(failure + "\n\n" + whatFixDid(outcome))
 	}
 	if remaining := hook.Attempt(func(g Gomega) { check(g, env.afresh()) }); remaining != "" {
-		fail(remaining + "\n\n" + didNotFix(outcome))
+		fail(remaining + "\n\n" + whatFixDid(outcome))
 	}
 }
 
-// didNotFix says why something is left, after --fix.
-func didNotFix(o fixers.Outcome) string {
-	text := "--fix did not repair this:"
+// whatFixDid says why something is left, after --fix.
+func whatFixDid(o fixers.Outcome) string {
+	text := "What --fix did:"
 	if len(o.Refused) > 0 {
 		text = "--fix was refused and deleted nothing:"
 	}
-	reasons := slices.Clone(o.Refused)
-	for _, r := range o.Results {
-		reasons = append(reasons, fmt.Sprintf("%s: %s: %s", r.Object, r.Action, r.Why))
-	}
-	if o.Error != "" {
-		reasons = append(reasons, "error: "+mesh.Printable(strings.ReplaceAll(o.Error, "\n", "; ")))
-	}
-	if len(reasons) == 0 {
-		reasons = append(reasons, "it found nothing of it that it may delete")
-	}
-	return text + "\n    " + strings.Join(reasons, "\n    ")
+	return text + "\n" + strings.TrimRight(indent(o.String()), "\n")
 }

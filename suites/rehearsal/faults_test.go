@@ -149,7 +149,7 @@ var _ = Describe("The API server's faults", func() {
 		result := s.run(ctx, "--fix")
 		Expect(result.exit).To(Equal(1))
 		Expect(result.verdicts).To(Equal(map[string]string{gatewayLease: "FAIL", statusLease: "FIXED"}))
-		Expect(result.output).To(ContainSubstring("lease " + victim + ": kept: it has changed since it was judged"))
+		Expect(result.output).To(ContainSubstring("lease " + victim + ": kept (it has changed since it was judged"))
 		Expect(leases(ctx)).To(Equal(without(before, but(orphansOf2728, victim)...)))
 	})
 
@@ -173,7 +173,7 @@ var _ = Describe("The API server's faults", func() {
 		<-done
 		Expect(result.exit).To(Equal(1))
 		Expect(result.verdicts).To(Equal(map[string]string{gatewayLease: "FAIL", statusLease: "FAIL"}), "one that came back fails all that the fixer did")
-		Expect(result.output).To(ContainSubstring("lease " + victim + ": came back: came back after its deletion: revision asm-1-28 is not retired"))
+		Expect(result.output).To(ContainSubstring("lease " + victim + ": came back (came back after its deletion: revision asm-1-28 is not retired"))
 		Expect(leases(ctx)).To(HaveKey(victim), "what came back is kept")
 	})
 })

@@ -84,7 +84,7 @@ func writeKubeconfig(cfg *rest.Config) string {
 	GinkgoHelper()
 	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 	file := clientcmdapi.NewConfig()
-	file.Clusters["rehearsal"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthority: cfg.CAFile, CertificateAuthorityData: cfg.CAData}
+	file.Clusters["rehearsal"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthority: cfg.CAFile, CertificateAuthorityData: cfg.CAData, TLSServerName: cfg.ServerName}
 	file.AuthInfos["pipeline"] = &clientcmdapi.AuthInfo{Token: cfg.BearerToken}
 	file.Contexts["rehearsal"] = &clientcmdapi.Context{Cluster: "rehearsal", AuthInfo: "pipeline"}
 	file.CurrentContext = "rehearsal"

@@ -28,7 +28,7 @@ var _ = Describe("The permissions", Label(labelTable), func() {
 		Expect(result.verdicts).To(Equal(map[string]string{access: "FAIL", gatewayLease: "FAIL", statusLease: "FAIL"}))
 		Expect(result.firstLines).To(HaveKeyWithValue(access, accessMissing))
 		Expect(result.output).To(ContainSubstring(`Role in aks-istio-system: {apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["delete"]}`))
-		Expect(result.output).To(ContainSubstring("lease " + victim + ": failed: "))
+		Expect(result.output).To(ContainSubstring("lease " + victim + ": failed ("))
 		Expect(leases(ctx)).To(Equal(before))
 	})
 

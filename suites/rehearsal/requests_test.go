@@ -106,7 +106,7 @@ var _ = Describe("An admission policy", func() {
 		result := s.run(ctx, "--fix")
 		Expect(result.exit).To(Equal(1))
 		Expect(result.verdicts).To(Equal(map[string]string{gatewayLease: "FAIL", statusLease: "FIXED"}))
-		Expect(result.output).To(ContainSubstring("lease " + victim + ": failed: "))
+		Expect(result.output).To(ContainSubstring("lease " + victim + ": failed ("))
 		Expect(result.output).To(ContainSubstring("ValidatingAdmissionPolicy 'protect-lease'"), "the policy is named")
 		Expect(leases(ctx)).To(Equal(without(before, but(orphansOf2728, victim)...)))
 	})

@@ -23,6 +23,8 @@ type stage struct {
 	target string
 	// proxy, when there is one, is between the suite and the API server.
 	proxy *faultproxy.Proxy
+	// otherName makes the suite know the proxy by its other name.
+	otherName bool
 }
 
 // setUp seeds a scenario, and more objects. After the spec everything is gone
@@ -61,7 +63,10 @@ func (s *stage) config(ctx context.Context, who identity) *rest.Config {
 	GinkgoHelper()
 	cfg := who.config(ctx)
 	if s.proxy != nil {
-		return s.proxy.Config(cfg)
+		cfg = s.proxy.Config(cfg)
+	}
+	if s.otherName {
+		cfg.ServerName = faultproxy.OtherName
 	}
 	return cfg
 }

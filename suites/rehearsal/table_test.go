@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/mesh-postflight/mesh-postflight/fixtures/fakearm"
+	"github.com/mesh-postflight/mesh-postflight/fixtures/faultproxy"
 	"github.com/mesh-postflight/mesh-postflight/fixtures/scenarios"
 )
 
@@ -63,7 +64,7 @@ var (
 	leasesSkipped  = map[string]expected{gatewayLease: {"SKIPPED", nothingJudged}, statusLease: {"SKIPPED", nothingJudged}}
 	leasesFixed    = map[string]expected{gatewayLease: fixed, statusLease: fixed}
 	leasesFound    = map[string]expected{gatewayLease: retiredFound, statusLease: retiredFound}
-	notItsCluster  = expected{"SKIPPED", "not judged, since the kubeconfig leads to the API server 127.0.0.1, but that of ARM serviceMeshProfile of rehearsal is another-cluster.hcp.westus3.azmk8s.io"}
+	notItsCluster  = expected{"SKIPPED", "not judged, since the kubeconfig leads to the API server 127.0.0.1, which is none of those that ARM names: another-cluster.hcp.westus3.azmk8s.io"}
 	notProvisioned = expected{"FAIL", "An operation on the cluster must end, and succeed, before the mesh is judged."}
 	upgrading      = expected{"FAIL", "A mesh upgrade must be completed or rolled back before a revision counts as retired."}
 	notOne         = expected{"FAIL", "After an upgrade exactly one revision must be installed."}
@@ -195,8 +196,8 @@ var rehearsals = []rehearsal{
 		exit: 1, verdicts: with(leasesSkipped, map[string]expected{rolledOut: notItsCluster, noOther: notItsCluster, sameCluster: {"FAIL", "A verdict on one cluster by the facts of another is worthless: nothing was judged by it, and --fix deletes nothing."}}),
 	},
 	{
-		name: "takes the user's word for another name of the API server", scenario: "retired-leases", change: anotherFQDN,
-		args:     []string{"--fix", "--api-server-name", "127.0.0.1"},
+		name: "takes the user's word for another name of the API server", scenario: "retired-leases", change: otherName,
+		args:     []string{"--fix", "--api-server-name", faultproxy.OtherName},
 		verdicts: leasesFixed, deleted: orphansOf2728,
 	},
 	{
@@ -226,7 +227,7 @@ func with(a, b map[string]expected) map[string]expected {
 
 func armUnread(verdict, says string) map[string]expected {
 	unread := map[string]expected{}
-	for _, spec := range []string{sameCluster, provisioned, notUpgrading, oneRevision, onTarget, gatewayLease, statusLease} {
+	for _, spec := range []string{sameCluster, provisioned, notUpgrading, oneRevision, onTarget, rolledOut, noOther, gatewayLease, statusLease} {
 		unread[spec] = expected{verdict, says}
 	}
 	return unread
@@ -262,6 +263,13 @@ func unready(ctx context.Context, s *stage) {
 // anotherFQDN makes ARM describe a cluster with another API server.
 func anotherFQDN(_ context.Context, s *stage) {
 	Expect(s.arm.SetFQDN(clusterID, "another-cluster.hcp.westus3.azmk8s.io")).To(Succeed())
+}
+
+// otherName leads the suite to the API server under a name that ARM does not
+// list.
+func otherName(_ context.Context, s *stage) {
+	s.throughProxy()
+	s.otherName = true
 }
 
 func armForbidden(_ context.Context, s *stage) {
