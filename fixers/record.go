@@ -68,7 +68,10 @@ func (r *Record) Backup(manifests []runtime.Object) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("open the backup: %w", err)
 	}
-	return r.backup, writeSynced(file, text.String())
+	if err := writeSynced(file, text.String()); err != nil {
+		return "", err
+	}
+	return r.backup, nil
 }
 
 // openBackup opens the run's backup to append to it, and makes it at first.
@@ -116,7 +119,10 @@ func (r *Record) Audit(decisions ...Decision) (path string, err error) {
 		return "", fmt.Errorf("open the audit file: %w", err)
 	}
 	// One write, so that lines of two runs at once do not mix.
-	return path, writeSynced(file, string(lines))
+	if err := writeSynced(file, string(lines)); err != nil {
+		return "", err
+	}
+	return path, nil
 }
 
 // dir makes the record's folder and returns its absolute path.
@@ -128,10 +134,14 @@ func (r *Record) dir() (string, error) {
 }
 
 // writeSynced writes text to the end of file, and closes it once it is on disk.
+// What a full disk has cut off is taken back, so that the next record can be
+// read.
 func writeSynced(file *os.File, text string) error {
-	_, err := file.WriteString(text)
+	n, err := file.WriteString(text)
 	if err == nil {
 		err = file.Sync()
+	} else if info, statErr := file.Stat(); n > 0 && statErr == nil {
+		err = errors.Join(err, file.Truncate(info.Size()-int64(n)))
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", file.Name(), err)

@@ -103,7 +103,7 @@ func (i Installation) notProvisioned() string {
 func (i Installation) notOneRevision() string {
 	for _, name := range i.Revisions {
 		if _, err := ParseRevision(name); err != nil {
-			return fmt.Sprintf("ARM lists %s, and %v", i.listed(), err)
+			return fmt.Sprintf("ARM lists %s, and %s", i.listed(), Printable(err.Error()))
 		}
 	}
 	if i.MeshMode != "Istio" || len(i.Revisions) != 1 {

@@ -135,3 +135,17 @@ func TestTargetNotRolledOut(t *testing.T) {
 		})
 	}
 }
+
+func TestCheckAlias(t *testing.T) {
+	for name, says := range map[string]string{
+		"api.example.com": "", "API.example.com": "", "api.example.com.": "", "bastion": "",
+		"kubernetes": "every cluster", "kubernetes.": "every cluster", "Kubernetes.Default.svc": "every cluster", "localhost": "every cluster",
+		"127.0.0.1": "is an address", "10.0.0.1": "is an address", "::1": "is an address", "fd00::1": "is an address",
+		"": "is no host name", "https://api.example.com": "is no host name", "api.example.com:443": "is no host name", "*.example.com": "is no host name",
+	} {
+		err := mesh.CheckAlias(name)
+		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%q: %v, want %q", name, err, says)
+		}
+	}
+}

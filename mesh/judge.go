@@ -3,6 +3,7 @@ package mesh
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -105,7 +106,7 @@ func (w World) judge(l Lease, unsettled []string) Judgement {
 func (w World) signsOfLife(l Lease) []string {
 	var signs []string
 	for _, what := range w.Life.Of(l.Revision) {
-		signs = append(signs, what+" exists")
+		signs = append(signs, Printable(what)+" exists")
 	}
 	// A future time is no proof of life: the clock that wrote it is wrong.
 	recent := func(t time.Time) bool { return !w.future(t) && w.Now.Sub(t) < w.silence(l) }
@@ -201,12 +202,12 @@ func foreignMarks(l Lease) []string {
 	for _, f := range l.Finalizers {
 		marks = append(marks, "it has the finalizer "+Printable(f))
 	}
-	for _, k := range sortedKeys(l.Annotations) {
+	for _, k := range slices.Sorted(maps.Keys(l.Annotations)) {
 		marks = append(marks, "it has the annotation "+Printable(k))
 	}
 	// The labels that istio/istio#61317 proposes are istiod's own if they agree.
 	own := map[string]string{"istio.io/rev": string(l.Revision), "operator.istio.io/component": "Pilot"}
-	for _, k := range sortedKeys(l.Labels) {
+	for _, k := range slices.Sorted(maps.Keys(l.Labels)) {
 		if want, known := own[k]; !known || l.Labels[k] != want {
 			marks = append(marks, Printable(fmt.Sprintf("it has the label %s=%s", k, l.Labels[k])))
 		}
@@ -285,13 +286,4 @@ func (j Judgement) GomegaString() string {
 		return line + ": orphaned"
 	}
 	return fmt.Sprintf("%s: %s: %s", line, j.Verdict, strings.Join(j.Evidence, "; "))
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

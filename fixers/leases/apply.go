@@ -102,8 +102,12 @@ var errChanged = errors.New("it has changed since it was judged, so somebody may
 func (f *Fixer) delete(ctx context.Context, d *deletion) {
 	uid, version := types.UID(d.judgement.Lease.UID), d.judgement.Lease.ResourceVersion
 	err := kube.Retry(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		err := f.deleter.Delete(ctx, d.judgement.Lease.Name, metav1.DeleteOptions{
-			Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+		_, err := kube.Request(ctx, func(ctx context.Context) (struct{}, error) {
+			// client-go's own tries would hide the answers to all but the last.
+			return struct{}{}, f.deleter.Delete().MaxRetries(0).
+				Namespace(f.options.Namespace).Resource("leases").Name(d.judgement.Lease.Name).
+				Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}).
+				Do(ctx).Error()
 		})
 		d.lost = d.lost || unanswered(err)
 		return err

@@ -3,6 +3,8 @@ package leases_test
 import (
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -180,4 +182,84 @@ func TestOneDeletionThatFailsStopsNoOther(t *testing.T) {
 	g.Expect(err).To(MatchError("delete lease " + stored[1].Name + ": the message of Forbidden"))
 	g.Expect(outcome.Count(fixers.Deleted)).To(Equal(3))
 	g.Expect(c.left()).To(Equal([]string{stored[1].Name}))
+}
+
+// An API server that cannot tell whether it has obeyed says so with a time to try
+// again, on which client-go would try again by itself and keep the first answer.
+func TestAnObeyedDeletionThatIsAnsweredWithATimeToRetry(t *testing.T) {
+	for name, row := range map[string]struct {
+		obey   func(c *cluster, name string)
+		second int
+		action fixers.Action
+		err    error
+	}{
+		"is told as deleted": {func(c *cluster, name string) { delete(c.leases, name) }, http.StatusNotFound, fixers.Deleted, nil},
+		"does not hide that the lease came back": {func(c *cluster, name string) {
+			l, now := c.leases[name], metav1.NowMicro()
+			l.UID, l.ResourceVersion, l.Spec.RenewTime = "another", "8", &now
+			c.leases[name] = l
+		}, http.StatusConflict, fixers.CameBack, fixers.ErrCameBack},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := startCluster(t, orphans(1)...)
+			tries := 0
+			c.onDelete = func(w http.ResponseWriter, name string) {
+				if tries++; tries > 1 {
+					answer(w, row.second, reasons[row.second])
+					return
+				}
+				c.mu.Lock()
+				row.obey(c, name)
+				c.mu.Unlock()
+				w.Header().Set("Retry-After", "1")
+				answer(w, http.StatusInternalServerError, metav1.StatusReasonServerTimeout)
+			}
+			f, _ := c.fixer()
+			outcome, err := f.Fix(t.Context())
+			g.Expect(outcome.Count(row.action)).To(Equal(1), outcome.String())
+			if row.err == nil {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(row.err))
+			}
+		})
+	}
+}
+
+func TestThrottlingIsTriedFourTimesAndThenTold(t *testing.T) {
+	g := NewWithT(t)
+	c := startCluster(t, orphans(1)...)
+	tries := 0
+	c.onDelete = func(w http.ResponseWriter, name string) {
+		tries++
+		w.Header().Set("Retry-After", "60")
+		answer(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
+	}
+	f, _ := c.fixer()
+	outcome, err := f.Fix(t.Context())
+	g.Expect(err).To(MatchError(ContainSubstring("TooManyRequests")))
+	g.Expect(outcome.Count(fixers.Failed)).To(Equal(1))
+	g.Expect(tries).To(Equal(4))
+	g.Expect(outcome.RestoreFile).To(BeEmpty(), "nothing was deleted")
+}
+
+// A server's warning is any text that an admission policy's author chose.
+func TestAWarningOfTheServerIsNotPrinted(t *testing.T) {
+	g := NewWithT(t)
+	c := startCluster(t, orphans(1)...)
+	c.onDelete = func(w http.ResponseWriter, name string) {
+		w.Header().Add("Warning", `299 - "##vso[task.complete result=Succeeded;]"`)
+		c.done(w, name)
+	}
+	f, _ := c.fixer()
+	path := filepath.Join(t.TempDir(), "stderr")
+	printed, err := os.Create(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	stderr := os.Stderr
+	os.Stderr = printed
+	_, err = f.Fix(t.Context())
+	os.Stderr = stderr
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.ReadFile(path)).To(BeEmpty())
 }

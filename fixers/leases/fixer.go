@@ -59,7 +59,7 @@ type Options struct {
 type Fixer struct {
 	gate    fixers.Gate
 	reader  *kube.Reader
-	deleter coordinationv1.LeaseInterface
+	deleter rest.Interface
 	options Options
 }
 
@@ -79,12 +79,12 @@ func New(source fixers.InstallationReader, cfg *rest.Config, options Options) (*
 	}
 	client, err := coordinationv1.NewForConfig(kube.Unthrottled(kube.LeaseDeleter(cfg, options.Namespace)))
 	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("make a client for %s: %w", reader.APIServer().Name, err)
 	}
 	return &Fixer{
 		gate:    fixers.Gate{Source: source, Cluster: reader, Target: options.Target, APIServerAliases: options.APIServerAliases},
 		reader:  reader,
-		deleter: client.Leases(options.Namespace),
+		deleter: client.RESTClient(),
 		options: options,
 	}, nil
 }
@@ -97,6 +97,9 @@ func (o Options) problems() error {
 	}
 	if o.Record == nil {
 		problems = append(problems, errors.New("it needs a record"))
+	}
+	for _, name := range o.APIServerAliases {
+		problems = append(problems, mesh.CheckAlias(name))
 	}
 	if o.Grace < 0 || o.MaxDeletions < 0 || o.RecreationWait < 0 {
 		problems = append(problems, fmt.Errorf("grace %s, limit of deletions %d and recreation wait %s must not be negative", o.Grace, o.MaxDeletions, o.RecreationWait))
@@ -124,6 +127,7 @@ func withDefaults(o Options) Options {
 func (f *Fixer) Fix(ctx context.Context) (outcome fixers.Outcome, err error) {
 	plan, err := f.prepare(ctx, &outcome)
 	if err != nil {
+		outcome.RestoreFile = "" // nothing was deleted
 		if !errors.Is(err, fixers.ErrRefused) {
 			outcome.Error = err.Error()
 		}
@@ -140,11 +144,9 @@ func (f *Fixer) Fix(ctx context.Context) (outcome fixers.Outcome, err error) {
 func (f *Fixer) prepare(ctx context.Context, outcome *fixers.Outcome) (plan, error) {
 	installation, err := f.pass(ctx, outcome)
 	if errors.Is(err, fixers.ErrRefused) {
-		path, unrecorded := f.options.Record.Audit(fixers.Decision{
+		return plan{}, errors.Join(err, f.keepAll(outcome, plan{}, err, fixers.Decision{
 			Object: "every lease", Namespace: f.options.Namespace, Decision: "keep", Result: string(fixers.Kept), Error: err.Error(),
-		})
-		outcome.AuditFile = path
-		return plan{}, errors.Join(err, unrecorded)
+		}))
 	}
 	if err != nil {
 		return plan{}, err
@@ -165,7 +167,6 @@ func (f *Fixer) prepare(ctx context.Context, outcome *fixers.Outcome) (plan, err
 		return plan, nil
 	}
 	if _, err = f.pass(ctx, outcome); err != nil {
-		outcome.RestoreFile = "" // there is nothing to restore
 		return plan, errors.Join(err, f.keepAll(outcome, plan, err))
 	}
 	return plan, nil
@@ -197,5 +198,8 @@ func (f *Fixer) keepAll(outcome *fixers.Outcome, plan plan, cause error, kept ..
 	}
 	path, err := f.options.Record.Audit(kept...)
 	outcome.AuditFile = path
+	if err != nil {
+		outcome.Error = err.Error()
+	}
 	return err
 }

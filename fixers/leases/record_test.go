@@ -241,6 +241,7 @@ func TestARefusalThatCannotBeRecordedStaysOne(t *testing.T) {
 	outcome, err := f.Fix(t.Context())
 	g.Expect(err).To(And(MatchError(fixers.ErrRefused), MatchError(ContainSubstring("open the audit file: "))))
 	g.Expect(outcome.Refused).To(HaveLen(1))
+	g.Expect(outcome.Error).To(HavePrefix("open the audit file: "), "the outcome alone tells it, too")
 }
 
 func TestNewRefusesBadOptionsAllAtOnce(t *testing.T) {
@@ -253,6 +254,7 @@ func TestNewRefusesBadOptionsAllAtOnce(t *testing.T) {
 		// A negative wait would skip the last look.
 		"grace -1h0m0s, limit of deletions 0 and recreation wait 0s must not be negative": {Target: "asm-1-29", Record: record, Grace: -time.Hour},
 		"grace 0s, limit of deletions -1 and recreation wait 0s must not be negative":     {Target: "asm-1-29", Record: record, MaxDeletions: -1},
+		`"kubernetes." is a name of every cluster's API server, and proves nothing`:       {Target: "asm-1-29", Record: record, APIServerAliases: []string{"kubernetes."}},
 		"grace 0s, limit of deletions 0 and recreation wait -10s must not be negative":    {Target: "asm-1-29", Record: record, RecreationWait: -10 * time.Second},
 	} {
 		_, err := leases.New(nil, nil, options)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -62,12 +63,14 @@ func connect(configuration cloud.Configuration, endpoint *url.URL) (azcore.Token
 		Retry: policy.RetryOptions{MaxRetries: 3, TryTimeout: 20 * time.Second, RetryDelay: time.Second, MaxRetryDelay: 10 * time.Second},
 	}}
 	options.DisableRPRegistration = true // registering a provider would be a write
+	// An answer that leads elsewhere would take the credential along.
+	options.Transport = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if endpoint == nil {
 		credential, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options.ClientOptions})
 		if err != nil {
 			return nil, nil, fmt.Errorf("find an Azure credential: %w", err)
 		}
-		return credential, options, nil
+		return credential, staying(options), nil
 	}
 	options.Cloud = cloud.Configuration{
 		ActiveDirectoryAuthorityHost: endpoint.String(),
@@ -77,7 +80,29 @@ func connect(configuration cloud.Configuration, endpoint *url.URL) (azcore.Token
 	}
 	options.InsecureAllowCredentialWithHTTP = true
 	options.Retry.RetryDelay = 100 * time.Millisecond
-	return fakeCredential{}, options, nil
+	return fakeCredential{}, staying(options), nil
+}
+
+// staying returns options whose client sends requests to ARM's own address only,
+// wherever the link to a next page leads.
+func staying(options *arm.ClientOptions) *arm.ClientOptions {
+	options.PerCallPolicies = append(options.PerCallPolicies, onlyTo(options.Cloud.Services[cloud.ResourceManager].Endpoint))
+	return options
+}
+
+// onlyTo is a policy that refuses requests to another address than this one.
+type onlyTo string
+
+// Do implements policy.Policy.
+func (endpoint onlyTo) Do(req *policy.Request) (*http.Response, error) {
+	own, err := url.Parse(string(endpoint))
+	if err != nil {
+		return nil, fmt.Errorf("read the address of ARM: %w", err)
+	}
+	if to := req.Raw().URL; to.Scheme != own.Scheme || to.Host != own.Host {
+		return nil, fmt.Errorf("refused %s: it leads away from %s", to.Host, own.Host)
+	}
+	return req.Next()
 }
 
 // FakeToken is what a faked ARM gets in place of a credential.

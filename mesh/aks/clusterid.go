@@ -15,6 +15,11 @@ type ClusterID struct {
 	Subscription, ResourceGroup, Name string
 }
 
+// String is the resource ID.
+func (c ClusterID) String() string {
+	return fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/%s/%s", c.Subscription, c.ResourceGroup, managedClusters, c.Name)
+}
+
 // ParseClusterID returns the parts of a managed cluster's resource ID. ARM
 // compares the words of an ID without regard to case, and so does this.
 func ParseClusterID(id string) (ClusterID, error) {

@@ -3,6 +3,8 @@ package aks_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -289,4 +291,70 @@ func TestAnErrorHoldsNoTokenInAnyOfItsParts(t *testing.T) {
 	_, err := readerOf(t, arm.URL()).Installation(t.Context())
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(format.Object(err, 0)).To(And(ContainSubstring("ResponseError"), Not(ContainSubstring(aks.FakeToken))))
+}
+
+// An answer may lead elsewhere, and the token would go along.
+func TestNoAnswerLeadsAwayFromARM(t *testing.T) {
+	const cluster = `{"properties":{"provisioningState":"Succeeded","serviceMeshProfile":{"mode":"Istio","istio":{"revisions":["asm-1-29"]}}}}`
+	for name, lead := range map[string]func(elsewhere string, w http.ResponseWriter, r *http.Request){
+		"by a redirect": func(elsewhere string, w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusFound)
+		},
+		"by a next page": func(elsewhere string, w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if r.URL.Path == profilesPath {
+				_, _ = fmt.Fprintf(w, `{"value":[],"nextLink":"%s/next"}`, elsewhere)
+				return
+			}
+			_, _ = io.WriteString(w, cluster)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked++
+				_, _ = io.WriteString(w, cluster)
+			}))
+			defer elsewhere.Close()
+			arm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { lead(elsewhere.URL, w, r) }))
+			defer arm.Close()
+			_, err := readerOf(t, arm.URL).Installation(t.Context())
+			NewWithT(t).Expect(err).To(HaveOccurred())
+			NewWithT(t).Expect(asked).To(BeZero(), "requests elsewhere; %v", err)
+		})
+	}
+}
+
+func TestAListWithoutEndIsGivenUp(t *testing.T) {
+	asked := 0
+	var arm *httptest.Server
+	arm = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path != profilesPath {
+			_, _ = io.WriteString(w, `{"properties":{"serviceMeshProfile":{"mode":"Istio"}}}`)
+			return
+		}
+		asked++
+		_, _ = fmt.Fprintf(w, `{"value":[],"nextLink":"%s%s?page=again"}`, arm.URL, profilesPath)
+	}))
+	defer arm.Close()
+	_, err := readerOf(t, arm.URL).Installation(t.Context())
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("more than 20 pages")))
+	NewWithT(t).Expect(asked).To(Equal(20))
+}
+
+func TestAnAnswerOfAnotherClusterIsNone(t *testing.T) {
+	for id, ok := range map[string]bool{
+		clusterID: true, strings.ToUpper(clusterID): true, clusterID + "0": false,
+	} {
+		arm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"id":%q,"properties":{"serviceMeshProfile":null}}`, id)
+		}))
+		_, err := readerOf(t, arm.URL).Installation(t.Context())
+		arm.Close()
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
@@ -61,6 +62,9 @@ func (r *Reader) Installation(ctx context.Context) (mesh.Installation, error) {
 	if answer.Properties == nil {
 		return mesh.Installation{}, fmt.Errorf("get managed cluster %s from ARM: the answer has no properties", r.id.Name)
 	}
+	if id := value(answer.ID); id != "" && !strings.EqualFold(id, r.id.String()) {
+		return mesh.Installation{}, fmt.Errorf("get managed cluster %s from ARM: the answer is of another: %s", r.id.Name, mesh.Printable(id))
+	}
 	installation := r.facts(*answer.Properties)
 	if installation.MeshMode != string(armcontainerservice.ServiceMeshModeIstio) {
 		return installation, nil // no mesh, so nothing of it to upgrade
@@ -101,7 +105,10 @@ func (r *Reader) facts(p armcontainerservice.ManagedClusterProperties) mesh.Inst
 // refusal to list the upgrade profiles, in its own words.
 func (r *Reader) upgrade(ctx context.Context) (string, error) {
 	pages := r.client.NewListMeshUpgradeProfilesPager(r.id.ResourceGroup, r.id.Name, nil)
-	for pages.More() {
+	for n := 0; pages.More(); n++ {
+		if n == maxPages {
+			return "", fmt.Errorf("the list has more than %d pages", maxPages)
+		}
 		page, err := pages.NextPage(ctx)
 		var refusal *azcore.ResponseError
 		if errors.As(err, &refusal) && refusal.StatusCode == http.StatusConflict && refusal.ErrorCode == upgradeInProgress {
@@ -116,6 +123,9 @@ func (r *Reader) upgrade(ctx context.Context) (string, error) {
 	}
 	return "", nil
 }
+
+// maxPages is more than the upgrade profiles of one cluster can fill.
+const maxPages = 20
 
 func value[T any](p *T) T {
 	var zero T

@@ -50,7 +50,9 @@ func (r *Reader) Missing(ctx context.Context, needed []Permission) ([]Permission
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: p.Verb, Group: p.Group, Resource: p.Resource, Namespace: p.Namespace},
 		}}
 		err := Retry(ctx, func(ctx context.Context) error {
-			answer, err := r.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			answer, err := Request(ctx, func(ctx context.Context) (*authorizationv1.SelfSubjectAccessReview, error) {
+				return r.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			})
 			if err == nil && !answer.Status.Allowed {
 				missing = append(missing, p)
 			}

@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 
@@ -29,12 +30,15 @@ func LeaseDeleter(cfg *rest.Config, namespace string) *rest.Config {
 
 func guarded(cfg *rest.Config, allowed func(*http.Request) bool) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
-	server, _, invalid := rest.DefaultServerUrlFor(cfg)
+	server, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		server = &url.URL{} // to which no request leads
+	}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
 			// An answer may redirect, and the credential would go along.
-			if invalid != nil || req.URL.Scheme != server.Scheme || req.URL.Host != server.Host {
-				return nil, fmt.Errorf("refused %s %s: it leads away from %s", req.Method, req.URL.Redacted(), cfg.Host)
+			if req.URL.Scheme != server.Scheme || req.URL.Host != server.Host {
+				return nil, fmt.Errorf("refused %s %s: it leads away from %s://%s", req.Method, req.URL.Redacted(), server.Scheme, server.Host)
 			}
 			if plain(req) && (reads(req) || reviewsAccess(req) || allowed(req)) {
 				return next.RoundTrip(req)

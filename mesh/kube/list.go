@@ -55,11 +55,35 @@ func page[L interface {
 	metav1.ListInterface
 }](list func(context.Context, metav1.ListOptions) (L, error)) pager.ListPageFunc {
 	return func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		answer, err := list(ctx, opts)
+		answer, err := Request(ctx, func(ctx context.Context) (L, error) { return list(ctx, opts) })
 		if err == nil && answer.GetResourceVersion() == "" {
 			err = errors.New("the answer is no list")
 		}
 		return answer, err
+	}
+}
+
+// Request makes one request, and gives up after RequestTimeout or with ctx even
+// when send does not: a kubeconfig may run a program to get a credential, and
+// client-go waits for that without end. What send returns after that is lost.
+func Request[T any](ctx context.Context, send func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		value, err := send(ctx)
+		answered <- answer{value, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
 	}
 }
 

@@ -46,7 +46,7 @@ func NewReader(cfg *rest.Config, namespace string) (*Reader, error) {
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return clock.watch(next) })
 	client, err := kubernetes.NewForConfig(Unthrottled(cfg))
 	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("make a client for %s: %w", server.Name, err)
 	}
 	return &Reader{client: client, namespace: namespace, server: server, clock: clock}, nil
 }
@@ -59,10 +59,13 @@ func (r *Reader) APIServer() mesh.APIServer { return r.server }
 
 // Unthrottled returns a copy of cfg without client-go's default limit of five
 // requests a second, under which a list of leases takes minutes to delete. The
-// API server's own fairness bounds us; each request is bounded in time.
+// API server's own fairness bounds us; each request is bounded in time. A
+// server's warnings are not printed.
 func Unthrottled(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
+	// client-go would print what a server warns of, as it comes.
+	cfg.WarningHandler = rest.NoWarnings{}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = RequestTimeout
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -144,4 +145,25 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 			g.Expect(tries).To(Equal(row.tries))
 		})
 	}
+}
+
+// A program that gets a credential may hang, and client-go waits for it.
+func TestRequestEndsWithItsContextEvenWhenTheSendingDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		hang := make(chan struct{})
+		defer close(hang)
+		send := func(context.Context) (int, error) { <-hang; return 1, nil }
+
+		began := time.Now()
+		_, err := kube.Request(t.Context(), send)
+		g.Expect(err).To(MatchError(context.DeadlineExceeded))
+		g.Expect(time.Since(began)).To(Equal(kube.RequestTimeout))
+
+		interrupt := errors.New("interrupted")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(interrupt) })
+		_, err = kube.Request(ctx, send)
+		g.Expect(err).To(MatchError(interrupt))
+	})
 }

@@ -1,6 +1,7 @@
 package matchers
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/onsi/gomega/gcustom"
@@ -15,7 +16,7 @@ import (
 func BeAPIServerOf(i mesh.Installation, aliases []string) types.GomegaMatcher {
 	return gcustom.MakeMatcher(func(server mesh.APIServer) (bool, error) {
 		if server.Name == "" {
-			return false, fmt.Errorf("BeAPIServerOf expects an API server with a name")
+			return false, errors.New("BeAPIServerOf expects an API server with a name")
 		}
 		return server.NotOf(i, aliases) == "", nil
 	}).WithTemplate("Expected the kubeconfig and ARM {{.To}} mean the same cluster\nbut {{.Data.Why .Actual}}").

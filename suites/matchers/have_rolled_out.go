@@ -1,6 +1,7 @@
 package matchers
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/onsi/gomega/types"
@@ -46,7 +47,7 @@ func controlPlanes(matcher string, actual any) ([]mesh.ControlPlane, error) {
 		return nil, fmt.Errorf("%s expects a []mesh.ControlPlane, not %T", matcher, actual)
 	}
 	if len(planes) == 0 {
-		return nil, fmt.Errorf("expected control planes to judge, found no istiod Deployment: wrong cluster, or no mesh?")
+		return nil, errors.New("expected control planes to judge, found no istiod Deployment: wrong cluster, or no mesh?")
 	}
 	return planes, nil
 }

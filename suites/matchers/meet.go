@@ -1,6 +1,7 @@
 package matchers
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/onsi/gomega/types"
@@ -27,7 +28,7 @@ func (m *meet) Match(actual any) (bool, error) {
 		return false, fmt.Errorf("Meet expects a mesh.Installation, not %T", actual)
 	}
 	if i.Source == "" {
-		return false, fmt.Errorf("Meet expects an installation that was read from somewhere; this one names no source")
+		return false, errors.New("Meet expects an installation that was read from somewhere; this one names no source")
 	}
 	m.source, m.why = i.Source, i.Unmet(m.condition, m.target)
 	return m.why == "", nil

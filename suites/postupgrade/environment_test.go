@@ -1,21 +1,21 @@
 package postupgrade
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	. "github.com/onsi/ginkgo/v2"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -77,7 +77,7 @@ func newEnvironment(f *flags, leftOver []string) (*environment, error) {
 		problem(fmt.Errorf("%s is less than %s, for which a killed istiod goes on holding its lease", f.leaseGrace, mesh.MinGrace), "--lease-grace")
 	}
 	for _, name := range f.apiServerNames {
-		problem(vouchable(name), "--api-server-name")
+		problem(mesh.CheckAlias(name), "--api-server-name")
 	}
 	if f.maxDeletions < 1 {
 		problem(fmt.Errorf("%d is less than 1", f.maxDeletions), "--max-deletions")
@@ -119,9 +119,9 @@ func (e *environment) kubeconfig() (*rest.Config, string, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: e.context})
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, "", err
+		return nil, "", withoutPasswords(err)
 	}
-	name := firstNonEmpty(e.context, raw.CurrentContext)
+	name := cmp.Or(e.context, raw.CurrentContext)
 	chosen, found := raw.Contexts[name]
 	// Without this, a name that does not exist falls back to in-cluster or to
 	// an empty configuration.
@@ -133,14 +133,24 @@ func (e *environment) kubeconfig() (*rest.Config, string, error) {
 		return nil, "", fmt.Errorf("no cluster is in %s, and this is no pod of one", strings.Join(rules.GetLoadingPrecedence(), ", "))
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", withoutPasswords(err)
 	}
 	who := "in-cluster identity"
 	if found {
 		who = fmt.Sprintf("user %s of context %s", chosen.AuthInfo, name)
+		if as := cfg.Impersonate.UserName; as != "" {
+			who += " as " + as
+		}
 	}
 	return cfg, who, nil
 }
+
+// withoutPasswords masks what stands before the @ of a URL in an error.
+func withoutPasswords(err error) error {
+	return errors.New(userInfo.ReplaceAllString(err.Error(), "//xxxxx@"))
+}
+
+var userInfo = regexp.MustCompile(`//[^\s"]*@`)
 
 // setArtifacts makes the folder's path absolute. A run that may delete always
 // has one.
@@ -224,18 +234,6 @@ func (e *environment) afresh() *environment {
 	return &fresh
 }
 
-// vouchable returns why a name cannot prove which cluster an API server is of.
-func vouchable(name string) error {
-	address := net.ParseIP(name)
-	switch {
-	case address == nil && len(validation.IsDNS1123Subdomain(strings.ToLower(name))) > 0:
-		return fmt.Errorf("%q is neither a host name nor an address", name)
-	case address != nil && (address.IsLoopback() || address.IsUnspecified()), slices.Contains(sharedNames, strings.ToLower(name)):
-		return fmt.Errorf("%q is a name of every cluster's API server, and proves nothing", name)
-	}
-	return nil
-}
-
 // kubectl is the call of kubectl that means the same cluster as this run, up to
 // its own arguments.
 func (e *environment) kubectl() string {
@@ -253,9 +251,6 @@ func (e *environment) kubectl() string {
 func (e *environment) az(command string) string {
 	return fmt.Sprintf("az %s --resource-group %s --name %s", command, shellescape.Quote(e.id.ResourceGroup), shellescape.Quote(e.id.Name))
 }
-
-// sharedNames stand in the certificate of every API server.
-var sharedNames = []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost"}
 
 // cached remembers the first answer of a reading, also when it is an error: a
 // run that cannot read ARM need not wait for it once a spec.
@@ -304,6 +299,9 @@ func bounded[T any](ctx context.Context, read func(context.Context) (T, error)) 
 func (e *environment) fixLeases(ctx context.Context) (fixers.Outcome, error) {
 	if !e.fixed {
 		e.fixed = true
+		// What the other spec sees when this call does not return.
+		e.fixError = errors.New("the fixer did not return")
+		e.outcome = fixers.Outcome{Error: e.fixError.Error() + "; see the audit file in " + e.artifacts}
 		e.outcome, e.fixError = e.leaseFixer.Fix(ctx)
 		AddReportEntry(entryRepair, e.outcome, ReportEntryVisibilityNever)
 	}

@@ -1,6 +1,7 @@
 package postupgrade
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -40,7 +41,7 @@ func registerFlags(set *flag.FlagSet) *flags {
 	set.BoolVar(&f.advisory, "advisory", false, "report findings and read errors as warnings, and exit 0")
 	set.StringVar(&f.armEndpoint, "arm-endpoint", os.Getenv("POSTFLIGHT_ARM_ENDPOINT"), "`URL` of a faked ARM on a loopback address (POSTFLIGHT_ARM_ENDPOINT)")
 	set.StringVar(&f.cloud, "cloud", os.Getenv("AZURE_CLOUD"), "the Azure `cloud`: "+strings.Join(aks.Clouds(), ", ")+" (AZURE_CLOUD; default "+aks.Clouds()[0]+")")
-	set.StringVar(&f.artifacts, "artifacts", firstNonEmpty(os.Getenv("ARTIFACTS"), os.Getenv("ARTIFACT_DIR")), "`folder` for the summary and the record of deletions (ARTIFACTS, ARTIFACT_DIR; with --fix by default ./postflight-artifacts)")
+	set.StringVar(&f.artifacts, "artifacts", cmp.Or(os.Getenv("ARTIFACTS"), os.Getenv("ARTIFACT_DIR")), "`folder` for the summary and the record of deletions (ARTIFACTS, ARTIFACT_DIR; with --fix by default ./postflight-artifacts)")
 	lenient(set, f, "lease-grace", &f.leaseGrace, time.ParseDuration, "how long an orphan must have been silent, as a `duration`")
 	lenient(set, f, "max-deletions", &f.maxDeletions, strconv.Atoi, "delete nothing if there are more orphans than this `number`")
 	set.Func("api-server-name", "another `name` of the cluster's API server that ARM does not list; may be repeated", func(name string) error {
@@ -89,13 +90,4 @@ func usage(others func()) {
 	ours.PrintDefaults()
 	fmt.Fprint(ours.Output(), "\nPaths are relative to the working folder; `ginkgo run` works in the suite's folder, so give it absolute ones.\n\n")
 	others()
-}
-
-func firstNonEmpty(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -77,6 +77,9 @@ func summarize(report types.Report) summary {
 	switch {
 	case s.verified() == 0:
 		s.noSuccess = "No spec was run, so nothing was verified: see --ginkgo.label-filter, --ginkgo.focus and --ginkgo.skip"
+	case report.SuiteSucceeded && s.unrepaired():
+		// A filter has left out the spec that fails for it.
+		s.noSuccess = "The fixer could not delete everything that it set out to delete: that is no success"
 	case report.SuiteSucceeded && s.notJudged():
 		// A filter has left out the spec that fails for the same reason.
 		s.noSuccess = "Some specs were skipped because the cluster is not in a state, or not the one, to be judged: that is no success"
@@ -102,7 +105,7 @@ func verdictOf(spec types.SpecReport) verdict {
 		}
 	}
 	switch {
-	case spec.State.Is(types.SpecStatePassed) && outcome != nil:
+	case spec.State.Is(types.SpecStatePassed) && outcome != nil && repaired(*outcome):
 		v.state = stateFixed
 	case spec.State.Is(types.SpecStatePassed):
 		v.state = statePass
@@ -125,6 +128,13 @@ func (s summary) verified() int { return len(s.verdicts) - s.count(stateNotRun) 
 
 func (s summary) notJudged() bool {
 	return slices.ContainsFunc(s.verdicts, func(v verdict) bool { return v.notJudged })
+}
+
+// unrepaired reports whether a fixer left something that it should have deleted.
+func (s summary) unrepaired() bool {
+	return slices.ContainsFunc(s.repairs, func(o fixers.Outcome) bool {
+		return o.Count(fixers.Failed)+o.Count(fixers.NotTried)+o.Count(fixers.CameBack) > 0
+	})
 }
 
 func (s summary) count(st state) int {

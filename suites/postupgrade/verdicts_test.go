@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/mesh-postflight/mesh-postflight/fixers"
+	"github.com/mesh-postflight/mesh-postflight/fixers/leases"
 	"github.com/mesh-postflight/mesh-postflight/mesh"
 	"github.com/mesh-postflight/mesh-postflight/suites/hook"
 )
@@ -76,10 +78,27 @@ func expectOrFix(ctx context.Context, fix func(context.Context) (fixers.Outcome,
 	if errors.Is(err, fixers.ErrRefused) || errors.Is(err, fixers.ErrCameBack) || outcome.Error != "" {
 		fail(failure + "\n\n" + whatFixDid(outcome))
 	}
-	if remaining := hook.Attempt(func(g Gomega) { check(g, env.afresh()) }); remaining != "" {
-		fail(remaining + "\n\n" + whatFixDid(outcome))
+	again := func() {
+		GinkgoHelper()
+		if remaining := hook.Attempt(func(g Gomega) { check(g, env.afresh()) }); remaining != "" {
+			fail(remaining + "\n\n" + whatFixDid(outcome))
+		}
+	}
+	again()
+	if !repaired(outcome) {
+		By("waiting for what somebody else has deleted to come back")
+		select {
+		case <-time.After(leases.DefaultRecreationWait):
+			again()
+		case <-ctx.Done():
+			couldNotVerify("that what somebody else has deleted stays away", context.Cause(ctx))
+		}
 	}
 }
+
+// repaired reports whether the fixer itself has seen to it that something is
+// gone, and stays away.
+func repaired(o fixers.Outcome) bool { return o.Count(fixers.Deleted)+o.Count(fixers.AlreadyGone) > 0 }
 
 // whatFixDid says why something is left, after --fix.
 func whatFixDid(o fixers.Outcome) string {

@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,6 +85,55 @@ var _ = Describe("No success", func() {
 		Expect(leases(ctx)).To(HaveKey(victim))
 	})
 
+	It("when somebody else deletes before the fixer looks, and a lease comes back", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
+		s := setUp(ctx, "retired-leases")
+		s.throughProxy().Inject(faultproxy.Fault{Matches: afterFirst(listLeases), Times: 1, Before: deleteOrphans(ctx)})
+		done := comeBack(ctx, victim)
+		result := s.run(ctx, "--fix")
+		<-done
+		Expect(result.exit).To(Equal(1))
+		Expect(result.verdicts).To(HaveKeyWithValue(gatewayLease, "FAIL"))
+		Expect(leases(ctx)).To(HaveKey(victim))
+	})
+
+	It("of this run's when somebody else deletes before the fixer looks, and all stays away", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
+		s := setUp(ctx, "retired-leases")
+		before := leases(ctx)
+		s.throughProxy().Inject(faultproxy.Fault{Matches: afterFirst(listLeases), Times: 1, Before: deleteOrphans(ctx)})
+		result := s.run(ctx, "--fix")
+		Expect(result.exit).To(BeZero())
+		Expect(result.output).To(ContainSubstring("PASS 10 · FIXED 0"))
+		Expect(leases(ctx)).To(Equal(without(before, orphansOf2728...)))
+	})
+
+	It("when a deletion that failed belongs to a spec that was not run", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
+		s := setUp(ctx, "retired-leases")
+		const other = "istio-gateway-status-leader-asm-1-28"
+		s.throughProxy().Inject(faultproxy.Fault{
+			Matches: func(r *http.Request) bool {
+				return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/"+other)
+			},
+			Status: 403, Reason: metav1.StatusReasonForbidden,
+		})
+		result := s.run(ctx, "--fix", "--ginkgo.focus", "gateway-deployment")
+		Expect(result.exit).To(Equal(1))
+		Expect(result.output).To(And(ContainSubstring("lease "+other+": failed ("), ContainSubstring("that is no success")))
+		Expect(result.file("summary.md")).To(ContainSubstring("that is no success"))
+		Expect(leases(ctx)).To(HaveKey(other))
+	})
+
+	It("is claimed of an API server that does not answer", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
+		s := setUp(ctx, "settled")
+		Expect(s.throughProxy().Close()).To(Succeed())
+		result := s.run(ctx)
+		Expect(result.exit).To(Equal(1))
+		unread := map[string]string{}
+		for _, spec := range []string{access, sameCluster, rolledOut, noOther, gatewayLease, statusLease} {
+			unread[spec] = "UNVERIFIED"
+		}
+		Expect(result.verdicts).To(Equal(unread))
+	})
+
 	It("is hidden by Ginkgo's parallel mode", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
 		s := setUp(ctx, "retired-leases")
 		before := leases(ctx)
@@ -106,6 +156,16 @@ var _ = Describe("No success", func() {
 		Expect(leases(ctx)).To(HaveLen(len(before) - 3))
 	})
 })
+
+// deleteOrphans deletes what the suite has just found, in its place.
+func deleteOrphans(ctx context.Context) func() {
+	return func() {
+		defer GinkgoRecover()
+		for _, name := range orphansOf2728 {
+			Expect(client().CoordinationV1().Leases(meshNamespace).Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
+		}
+	}
+}
 
 // comeBack acquires a lease five seconds after its deletion, as a live istiod
 // does within 7.5.

@@ -47,6 +47,22 @@ var _ = Describe("The record of a run with --fix", func() {
 		Expect(leases(ctx)).To(Equal(before))
 	})
 
+	It("comes with commands that mean the cluster that was judged", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
+		s := setUp(ctx, "retired-leases")
+		config := s.config(ctx, fixer)
+		kubeconfig := writeKubeconfig(config)
+		p := s.as(ctx, fixer, "--kubeconfig", kubeconfig, "--context", "rehearsal")
+		p.env = append(p.env, "KUBECONFIG=/no/such/file")
+		found := p.run(ctx)
+		Expect(found.exit).To(Equal(1))
+		call := "kubectl --kubeconfig " + kubeconfig + " --context rehearsal "
+		Expect(found.output).To(ContainSubstring(call + "-n aks-istio-system delete lease " + orphansOf2728[0] + " " + orphansOf2728[1]))
+		Expect(found.output).To(ContainSubstring("API server  " + config.Host + " (user pipeline of context rehearsal)"))
+		p.args = append(p.args, "--fix")
+		fixed := p.run(ctx)
+		Expect(fixed.output).To(ContainSubstring("restore with: " + call + "create -f " + restoreFiles(fixed.artifacts)[0]))
+	})
+
 	It("goes to the pipeline's summaries", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
 		s := setUp(ctx, "retired-leases")
 		p := s.as(ctx, fixer, "--fix")
