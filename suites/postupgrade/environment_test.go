@@ -1,7 +1,6 @@
 package postupgrade
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,15 +8,12 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	. "github.com/onsi/ginkgo/v2"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/mesh-postflight/mesh-postflight/fixers"
 	"github.com/mesh-postflight/mesh-postflight/fixers/leases"
@@ -56,7 +52,7 @@ func newEnvironment(f *flags, leftOver []string) (*environment, error) {
 	problems := slices.Clone(f.problems)
 	problem := func(err error, subject string) {
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %v", subject, err))
+			problems = append(problems, fmt.Sprintf("%s: %s", subject, userInfo.ReplaceAllString(err.Error(), "//xxxxx@")))
 		}
 	}
 	if len(leftOver) > 0 {
@@ -108,49 +104,6 @@ func (e *environment) setTarget() error {
 	e.target = r
 	return nil
 }
-
-// kubeconfig loads the client configuration, and says who its user is.
-func (e *environment) kubeconfig() (*rest.Config, string, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = e.flags.kubeconfig
-	if e.fix && rules.ExplicitPath == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
-		return nil, "", errors.New("is needed with --fix: no default decides where to delete")
-	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: e.context})
-	raw, err := loader.RawConfig()
-	if err != nil {
-		return nil, "", withoutPasswords(err)
-	}
-	name := cmp.Or(e.context, raw.CurrentContext)
-	chosen, found := raw.Contexts[name]
-	// Without this, a name that does not exist falls back to in-cluster or to
-	// an empty configuration.
-	if !found && (e.context != "" || len(raw.Contexts) > 0 || e.fix) {
-		return nil, "", fmt.Errorf("has no context %q", name)
-	}
-	cfg, err := loader.ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, "", fmt.Errorf("no cluster is in %s, and this is no pod of one", strings.Join(rules.GetLoadingPrecedence(), ", "))
-	}
-	if err != nil {
-		return nil, "", withoutPasswords(err)
-	}
-	who := "in-cluster identity"
-	if found {
-		who = fmt.Sprintf("user %s of context %s", chosen.AuthInfo, name)
-		if as := cfg.Impersonate.UserName; as != "" {
-			who += " as " + as
-		}
-	}
-	return cfg, who, nil
-}
-
-// withoutPasswords masks what stands before the @ of a URL in an error.
-func withoutPasswords(err error) error {
-	return errors.New(userInfo.ReplaceAllString(err.Error(), "//xxxxx@"))
-}
-
-var userInfo = regexp.MustCompile(`//[^\s"]*@`)
 
 // setArtifacts makes the folder's path absolute. A run that may delete always
 // has one.
@@ -232,65 +185,6 @@ func (e *environment) afresh() *environment {
 	fresh := *e
 	fresh.controlPlanes, fresh.leases, fresh.life = cached[[]mesh.ControlPlane]{}, cached[kube.ElectionLeases]{}, cached[mesh.Life]{}
 	return &fresh
-}
-
-// kubectl is the call of kubectl that means the same cluster as this run, up to
-// its own arguments.
-func (e *environment) kubectl() string {
-	call := "kubectl"
-	if e.flags.kubeconfig != "" {
-		call += " --kubeconfig " + shellescape.Quote(e.flags.kubeconfig)
-	}
-	if e.context != "" {
-		call += " --context " + shellescape.Quote(e.context)
-	}
-	return call
-}
-
-// az is a call of the Azure CLI on the cluster.
-func (e *environment) az(command string) string {
-	return fmt.Sprintf("az %s --resource-group %s --name %s", command, shellescape.Quote(e.id.ResourceGroup), shellescape.Quote(e.id.Name))
-}
-
-// cached remembers the first answer of a reading, also when it is an error: a
-// run that cannot read ARM need not wait for it once a spec.
-type cached[T any] struct {
-	read  bool
-	value T
-	err   error
-}
-
-func (c *cached[T]) get(ctx context.Context, read func(context.Context) (T, error)) (T, error) {
-	if !c.read {
-		c.value, c.err = bounded(ctx, read)
-		c.read = true
-	}
-	return c.value, c.err
-}
-
-// bounded reads, and gives up after timeouts.Read even when the reading does
-// not: a kubeconfig may run a program to get a credential, and client-go waits
-// for that without end.
-func bounded[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeouts.Read)
-	defer cancel()
-	type answer struct {
-		value T
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		defer GinkgoRecover()
-		value, err := read(ctx)
-		answered <- answer{value, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.value, a.err
-	case <-ctx.Done():
-		var none T
-		return none, context.Cause(ctx)
-	}
 }
 
 // fixLeases calls the lease fixer, once in a run: its outcome serves both

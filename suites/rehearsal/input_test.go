@@ -81,6 +81,27 @@ var _ = Describe("Bad input", func() {
 			"5 problem(s)", "--cluster-id", "--target-revision", "--kubeconfig", "--cloud", "--arm-endpoint"),
 	)
 
+	DescribeTable("tells no password of a kubeconfig",
+		func(spec SpecContext, cluster string) {
+			ctx, cancel := context.WithTimeout(spec, timeouts.Rehearsal)
+			defer cancel()
+			p := goodCall()
+			kubeconfig := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+			Expect(os.WriteFile(kubeconfig, []byte(`{"apiVersion":"v1","kind":"Config","current-context":"c",`+
+				`"clusters":[{"name":"c","cluster":`+cluster+`}],"users":[{"name":"u","user":{"token":"t"}}],`+
+				`"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}]}`), 0o600)).To(Succeed())
+			p.args = []string{"--kubeconfig", kubeconfig, "--ginkgo.label-filter", "access", "--fix"}
+			result := p.run(ctx)
+			Expect(result.exit).To(Equal(1))
+			Expect(result.output).NotTo(ContainSubstring("SECRET"))
+		},
+		Entry("in the server's URL", `{"server":"https://user:SECRET@127.0.0.1:1"}`),
+		Entry("in the server's URL, beside a bad CA", `{"server":"https://user:SECRET@127.0.0.1:1","certificate-authority-data":"eA=="}`),
+		Entry("in a server's URL that does not parse", `{"server":"https://user:pa%SECRET@127.0.0.1:1"}`),
+		Entry("in the proxy's URL", `{"server":"https://127.0.0.1:1","proxy-url":"http://user:SECRET@127.0.0.1:1"}`),
+		Entry("in a proxy's URL that does not parse", `{"server":"https://127.0.0.1:1","proxy-url":"http://user:pa%SECRET@127.0.0.1:1"}`),
+	)
+
 	It("is told from good input", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
 		p := goodCall()
 		p.args = []string{"--ginkgo.dry-run"}
