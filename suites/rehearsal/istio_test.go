@@ -157,9 +157,12 @@ func startARM() *fakearm.Server {
 	return arm
 }
 
-// apiServerName is the host by which the cluster's API server is reached.
+// apiServerName is the name that the cluster's API server proves.
 func apiServerName() string {
 	GinkgoHelper()
+	if name := cluster.RESTConfig.ServerName; name != "" {
+		return name
+	}
 	u, err := url.Parse(cluster.RESTConfig.Host)
 	Expect(err).NotTo(HaveOccurred())
 	return u.Hostname()

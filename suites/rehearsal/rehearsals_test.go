@@ -31,7 +31,7 @@ var _ = Describe("The post-upgrade suite", Label(labelTable), func() {
 			for spec, e := range r.verdicts {
 				verdicts[spec] = e.verdict
 				if e.says != "" {
-					firstLines[spec] = e.says
+					firstLines[spec] = strings.ReplaceAll(e.says, "SERVER", apiServerName())
 				}
 			}
 			Expect(result.verdicts).To(Equal(verdicts), "verdicts in the summary")

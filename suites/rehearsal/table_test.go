@@ -64,7 +64,7 @@ var (
 	leasesSkipped  = map[string]expected{gatewayLease: {"SKIPPED", nothingJudged}, statusLease: {"SKIPPED", nothingJudged}}
 	leasesFixed    = map[string]expected{gatewayLease: fixed, statusLease: fixed}
 	leasesFound    = map[string]expected{gatewayLease: retiredFound, statusLease: retiredFound}
-	notItsCluster  = expected{"SKIPPED", "not judged, since the kubeconfig leads to the API server 127.0.0.1, which is none of those that ARM names: another-cluster.hcp.westus3.azmk8s.io"}
+	notItsCluster  = expected{"SKIPPED", "not judged, since the kubeconfig leads to the API server SERVER, which is none of those that ARM names: another-cluster.hcp.westus3.azmk8s.io"}
 	notProvisioned = expected{"FAIL", "An operation on the cluster must end, and succeed, before the mesh is judged."}
 	upgrading      = expected{"FAIL", "A mesh upgrade must be completed or rolled back before a revision counts as retired."}
 	notOne         = expected{"FAIL", "After an upgrade exactly one revision must be installed."}
