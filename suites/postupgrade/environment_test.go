@@ -133,10 +133,15 @@ func (e *environment) connect(configuration cloud.Configuration, endpoint *url.U
 	if e.cluster, err = kube.NewReader(cfg, kube.MeshNamespace); err != nil {
 		return err
 	}
-	e.server = fmt.Sprintf("%s (%s)", cfg.Host, who)
-	if u, err := url.Parse(cfg.Host); err == nil {
-		e.server = fmt.Sprintf("%s (%s)", u.Redacted(), who)
+	address, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return err
 	}
+	e.server = address.Redacted()
+	if name := e.cluster.APIServer().Name; name != address.Hostname() {
+		e.server += ", named " + name
+	}
+	e.server += fmt.Sprintf(" (%s)", who)
 	if !e.fix {
 		return nil
 	}

@@ -57,7 +57,7 @@ var _ = Describe("The record of a run with --fix", func() {
 		Expect(found.exit).To(Equal(1))
 		call := "kubectl --kubeconfig " + kubeconfig + " --context rehearsal "
 		Expect(found.output).To(ContainSubstring(call + "-n aks-istio-system delete lease " + orphansOf2728[0] + " " + orphansOf2728[1]))
-		Expect(found.output).To(ContainSubstring("API server  " + config.Host + " (user pipeline of context rehearsal)"))
+		Expect(found.output).To(ContainSubstring("API server  " + config.Host + ", named " + config.ServerName + " (user pipeline of context rehearsal)"))
 		p.args = append(p.args, "--fix")
 		fixed := p.run(ctx)
 		Expect(fixed.output).To(ContainSubstring("restore with: " + call + "create -f " + restoreFiles(fixed.artifacts)[0]))
