@@ -76,7 +76,7 @@ var _ = Describe("An upgrade with real control planes", Label(labelIstio), func(
 			result = s.run(ctx, "--fix")
 			Expect(result.exit).To(Equal(1))
 			Expect(result.verdicts).To(Equal(map[string]string{gatewayLease: "FAIL", statusLease: "FAIL"}))
-			Expect(result.output).To(ContainSubstring(orphans[0] + ": kept: alive: renewed "))
+			Expect(result.output).To(ContainSubstring(orphans[0] + ": kept (alive: renewed "))
 			Expect(leases(ctx)).To(Equal(before), "leases within the grace")
 
 			By("waiting until they have been silent for the grace")
