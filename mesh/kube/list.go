@@ -65,21 +65,30 @@ func page[L interface {
 
 // Request makes one request, and gives up after RequestTimeout or with ctx even
 // when send does not: a kubeconfig may run a program to get a credential, and
-// client-go waits for that without end. What send returns after that is lost.
+// client-go waits for that without end. What send returns after that is lost. A
+// panic of send is one of the caller's.
 func Request[T any](ctx context.Context, send func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	type answer struct {
-		value T
-		err   error
+		value  T
+		err    error
+		raised any
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		value, err := send(ctx)
-		answered <- answer{value, err}
+		a := answer{err: errors.New("the request ended without an answer")}
+		defer func() {
+			a.raised = recover()
+			answered <- a
+		}()
+		a.value, a.err = send(ctx)
 	}()
 	select {
 	case a := <-answered:
+		if a.raised != nil {
+			panic(a.raised)
+		}
 		return a.value, a.err
 	case <-ctx.Done():
 		var none T

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,4 +167,17 @@ func TestRequestEndsWithItsContextEvenWhenTheSendingDoesNot(t *testing.T) {
 		_, err = kube.Request(ctx, send)
 		g.Expect(err).To(MatchError(interrupt))
 	})
+}
+
+func TestRequestThatEndsItsGoroutineIsNoSuccess(t *testing.T) {
+	_, err := kube.Request(t.Context(), func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
+	NewWithT(t).Expect(err).To(MatchError("the request ended without an answer"))
+}
+
+// Whoever makes the request recovers, as Ginkgo does, or nobody.
+func TestRequestPassesAPanicOn(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(func() {
+		_, _ = kube.Request(t.Context(), func(context.Context) (int, error) { panic("boom") })
+	}).To(PanicWith("boom"))
 }

@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/mesh-postflight/mesh-postflight/mesh/kube"
 	"github.com/mesh-postflight/mesh-postflight/suites/matchers"
 )
 
@@ -19,7 +18,9 @@ var _ = Describe("Access", Label(labelAccess), SpecPriority(1), func() {
 		if env.fix {
 			needed = append(needed, env.cluster.DeletePermissions()...)
 		}
-		missing, err := bounded(ctx, func(ctx context.Context) ([]kube.Permission, error) { return env.cluster.Missing(ctx, needed) })
+		reading, cancel := context.WithTimeout(ctx, timeouts.Read)
+		defer cancel()
+		missing, err := env.cluster.Missing(reading, needed)
 		if err != nil {
 			couldNotVerify("this identity's permissions", err)
 		}

@@ -58,6 +58,21 @@ func interrupted(ctx context.Context, s *stage, p pipeline, signal syscall.Signa
 	return p.result(command.Run(), output.String())
 }
 
+// interruptReading runs a command whose first question to ARM is not answered,
+// and sends its process, and no other, a SIGINT then. It returns what the command
+// wrote and how it ended.
+func (s *stage) interruptReading(ctx context.Context, command *exec.Cmd) (output string, err error) {
+	GinkgoHelper()
+	s.inject(fakearm.Fault{Route: fakearm.GetCluster, Delay: time.Minute})
+	var written bytes.Buffer
+	command.Stdout, command.Stderr = &written, &written
+	Expect(command.Start()).To(Succeed())
+	Eventually(ctx, s.arm.Journal).WithTimeout(timeouts.Propagation).ShouldNot(BeEmpty(), "ARM is asked")
+	Expect(command.Process.Signal(syscall.SIGINT)).To(Succeed())
+	err = command.Wait()
+	return written.String(), err
+}
+
 // audited returns the results that an audit has of each lease, in order.
 func audited(audit string) map[string][]string {
 	GinkgoHelper()
@@ -129,15 +144,9 @@ var _ = Describe("A run that is cut short", func() {
 	It("by SIGINT while it reads deletes nothing", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
 		s := setUp(ctx, "retired-leases")
 		before := leases(ctx)
-		s.inject(fakearm.Fault{Route: fakearm.GetCluster, Delay: time.Minute})
 		p := s.as(ctx, fixer, "--fix")
-		var output bytes.Buffer
-		command := p.command(ctx)
-		command.Stdout, command.Stderr = &output, &output
-		Expect(command.Start()).To(Succeed())
-		Eventually(ctx, s.arm.Journal).WithTimeout(timeouts.Propagation).ShouldNot(BeEmpty(), "ARM is asked")
-		Expect(command.Process.Signal(syscall.SIGINT)).To(Succeed())
-		result := p.result(command.Wait(), output.String())
+		output, err := s.interruptReading(ctx, p.command(ctx))
+		result := p.result(err, output)
 		Expect(result.exit).NotTo(BeZero())
 		Expect(leases(ctx)).To(Equal(before))
 		Expect(restoreFiles(result.artifacts)).To(BeEmpty())

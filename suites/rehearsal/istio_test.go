@@ -3,7 +3,6 @@ package rehearsal
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/mesh-postflight/mesh-postflight/fixtures/fakearm"
 	"github.com/mesh-postflight/mesh-postflight/fixtures/istio"
+	"github.com/mesh-postflight/mesh-postflight/fixtures/scenarios"
 )
 
 // labelIstio marks the rehearsals with real control planes: they need Istio's
@@ -160,12 +160,9 @@ func startARM() *fakearm.Server {
 // apiServerName is the name that the cluster's API server proves.
 func apiServerName() string {
 	GinkgoHelper()
-	if name := cluster.RESTConfig.ServerName; name != "" {
-		return name
-	}
-	u, err := url.Parse(cluster.RESTConfig.Host)
-	Expect(err).NotTo(HaveOccurred())
-	return u.Hostname()
+	name, err := scenarios.APIServerName(cluster.RESTConfig)
+	Expect(err).NotTo(HaveOccurred(), "name the API server")
+	return name
 }
 
 func lease(ctx context.Context, name string) *coordinationv1.Lease {

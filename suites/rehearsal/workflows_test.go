@@ -1,22 +1,18 @@
 package rehearsal
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
-
-	"github.com/mesh-postflight/mesh-postflight/fixtures/fakearm"
 )
 
 // What pipelines embed is run here as their services run it.
@@ -47,17 +43,11 @@ var _ = Describe("The reusable workflow of GitHub Actions", func() {
 	It("hands the end of a cancelled job on to the suite", SpecTimeout(timeouts.Rehearsal), func(ctx SpecContext) {
 		s := setUp(ctx, "retired-leases")
 		before := leases(ctx)
-		s.inject(fakearm.Fault{Route: fakearm.GetCluster, Delay: time.Minute})
 		w := githubWorkflow(s.inputs(ctx, map[string]string{"fix": "true"}))
-		var output bytes.Buffer
-		command := w.command(ctx)
-		command.Stdout, command.Stderr = &output, &output
-		Expect(command.Start()).To(Succeed())
-		Eventually(ctx, s.arm.Journal).WithTimeout(timeouts.Propagation).ShouldNot(BeEmpty(), "ARM is asked")
-		// To the shell alone, as the runner does.
-		Expect(command.Process.Signal(syscall.SIGINT)).To(Succeed())
-		Expect(command.Wait()).To(MatchError("exit status 1"), output.String)
-		Expect(output.String()).To(ContainSubstring("Interrupted by User"))
+		// The runner signals the shell alone.
+		output, err := s.interruptReading(ctx, w.command(ctx))
+		Expect(err).To(MatchError("exit status 1"), output)
+		Expect(output).To(ContainSubstring("Interrupted by User"))
 		Expect(w.file("temp", "postflight", "summary.md")).To(ContainSubstring("The run ended early"))
 		Expect(leases(ctx)).To(Equal(before))
 	})
@@ -115,9 +105,7 @@ func (s *stage) inputs(ctx context.Context, more map[string]string) map[string]s
 	kubeconfig, err := os.ReadFile(writeKubeconfig(s.config(ctx, fixer)))
 	Expect(err).NotTo(HaveOccurred(), "read the kubeconfig")
 	inputs := map[string]string{"cluster-id": clusterID, "target-revision": s.target, "arm-endpoint": s.arm.URL(), "kubeconfig": string(kubeconfig)}
-	for name, value := range more {
-		inputs[name] = value
-	}
+	maps.Copy(inputs, more)
 	return inputs
 }
 
@@ -128,9 +116,7 @@ func (s *stage) parameters(ctx context.Context, more map[string]string) map[stri
 		"clusterId": clusterID, "targetRevision": s.target, "armEndpoint": s.arm.URL(),
 		"azureSubscription": "a service connection", "kubeconfigFile": writeKubeconfig(s.config(ctx, fixer)),
 	}
-	for name, value := range more {
-		parameters[name] = value
-	}
+	maps.Copy(parameters, more)
 	return parameters
 }
 
