@@ -127,23 +127,25 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 			return context.WithCancel(t.Context())
 		}, true, 1, "answered 503"},
 		"between two": {func(t *testing.T) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(t.Context(), 20*time.Millisecond)
+			return context.WithTimeout(t.Context(), time.Second)
 		}, false, 1, "answered 503"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			ctx, cancel := row.ctx(t)
-			defer cancel()
-			tries := 0
-			err := kube.Retry(ctx, func(context.Context) error {
-				tries++
-				if row.during {
-					cancel()
-				}
-				return status(503)
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				ctx, cancel := row.ctx(t)
+				defer cancel()
+				tries := 0
+				err := kube.Retry(ctx, func(context.Context) error {
+					tries++
+					if row.during {
+						cancel()
+					}
+					return status(503)
+				})
+				g.Expect(err).To(MatchError(row.says))
+				g.Expect(tries).To(Equal(row.tries))
 			})
-			g.Expect(err).To(MatchError(row.says))
-			g.Expect(tries).To(Equal(row.tries))
 		})
 	}
 }
